@@ -150,8 +150,7 @@ class Parts:
         return PartKind.DICTIONARY in self.kinds or any(self.head_sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """The blocks of the solid stream that one pack or add wrote. They are numbered from `first_block` on.
 
     In format version 1, a segment is one part of kind DATA. A segment without bytes has no parts.
@@ -172,8 +171,7 @@ class Segment:
             begin += -(-size // block_size) * block_size
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """Additional data of a segment, besides its files, in blocks of its own."""
 
     segment: int
@@ -186,8 +184,7 @@ def is_dictionary(section: Section) -> bool:
     return section.kind == DICTIONARY_SECTION and section.segment == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A violation of the format in an archive. `ino` is the inode concerned, if there is one."""
 
     reason: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from xxhash import xxh3_64_intdigest
@@ -64,13 +63,13 @@ def replace_stored_index(archive: Path, stored: bytes, image: bytes, **fields: i
     footer, superblock, content = newest.footer, newest.superblock, bytearray(archive.read_bytes())
     assert isinstance(footer, TrailerFooter)
     place = TrailerPlace(newest.data_end, len(stored))
-    footer = replace(footer, index_size=len(stored), image_size=len(image), image_xxh3=xxh3_64_intdigest(image))
-    content[newest.data_end :] = trailers(replace(footer, **fields), stored, newest.data_end)
+    footer = footer._replace(index_size=len(stored), image_size=len(image), image_xxh3=xxh3_64_intdigest(image))
+    content[newest.data_end :] = trailers(footer._replace(**fields), stored, newest.data_end)
     if footer.start:
         header = GenerationHeader(footer.generation, superblock.uuid, place.index_offset, place.index_size)
         content[footer.start : footer.start + len(header.to_bytes())] = header.to_bytes()
     else:
-        superblock = replace(superblock, index_offset=place.index_offset, index_size=place.index_size)
+        superblock = superblock._replace(index_offset=place.index_offset, index_size=place.index_size)
         content[:SUPERBLOCK_SIZE] = superblock.to_bytes()
     archive.write_bytes(content)
 
@@ -79,7 +78,7 @@ def trailers(footer: TrailerFooter, stored: bytes, index_offset: int) -> bytes:
     """Returns both copies of the blocks of an index with their footers, which are like `footer`."""
     content = bytearray()
     for copy in range(NUM_COPIES):
-        own = replace(footer, copy=copy, index_offset=index_offset + len(content))
+        own = footer._replace(copy=copy, index_offset=index_offset + len(content))
         content += stored.ljust(align(len(stored), 16), b"\0") + own.to_bytes()
     return bytes(content)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -35,8 +34,7 @@ _LARGE_RUN = 1 << 20  # larger reads go to pooled buffers: touching fresh memory
 _SECTION_READERS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """The content of a block, or a status that says why it could not be decoded."""
 
     content: memoryview

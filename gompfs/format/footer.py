@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -20,8 +20,7 @@ _FIELDS = struct.Struct("<8sIIQQQQQ")
 _CHECKSUM = struct.Struct("<Q")
 
 
-@dataclass(frozen=True)
-class Footer:
+class Footer(NamedTuple):
     """Locates the index of one generation. Offsets and sizes in bytes; `previous_footer` is 0 if there is none."""
 
     generation: int

@@ -7,7 +7,7 @@ for the position of the index; and with the position when everything else is on 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from xxhash import xxh3_64_intdigest
@@ -21,8 +21,7 @@ _FIELDS = struct.Struct("<8sII16sQQQ")
 _CHECKSUM = struct.Struct("<Q")
 
 
-@dataclass(frozen=True)
-class GenerationHeader:
+class GenerationHeader(NamedTuple):
     """Begins generation 2 or a later one. The index has offset and size 0 while the generation is being written."""
 
     generation: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from xxhash import xxh3_64_intdigest
@@ -19,8 +19,7 @@ _FIELDS = struct.Struct("<8sII16sQQQ")
 _CHECKSUM = struct.Struct("<Q")
 
 
-@dataclass(frozen=True)
-class Superblock:
+class Superblock(NamedTuple):
     """Properties of the whole archive. `block_size` in bytes.
 
     In version 2, `index_offset` and `index_size` locate the index of generation 1 (see gompfs.format.trailer). Both are

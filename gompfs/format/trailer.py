@@ -8,7 +8,7 @@ footer. So a reader never searches, and bytes inside packed files are never take
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from xxhash import xxh3_64_intdigest
@@ -24,8 +24,7 @@ _FIELDS = struct.Struct("<8sII16sQQQQQQQ")
 _CHECKSUM = struct.Struct("<Q")
 
 
-@dataclass(frozen=True)
-class TrailerPlace:
+class TrailerPlace(NamedTuple):
     """Where the trailers of a generation are: the blocks of the first copy of its index begin at `index_offset`.
 
     `index_size` is the size of the blocks of one copy, from the first to the end of the last.
@@ -57,8 +56,7 @@ class TrailerPlace:
         return self.copy_end(copy) - TRAILER_FOOTER_SIZE
 
 
-@dataclass(frozen=True)
-class TrailerFooter:
+class TrailerFooter(NamedTuple):
     """Describes one copy of the index of a generation. Offsets and sizes in bytes.
 
     `start` is the archive_offset of the generation's header, 0 for the first generation. The image of the index has

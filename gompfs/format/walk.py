@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, BlockStatus, Codec, check_block
 from gompfs.codec.block import BLOCK_MAGIC
@@ -36,8 +36,7 @@ _ZEROS = bytes(INDEX_ALIGNMENT)
 _LOCAL_READ_SIZE, _STORE_READ_SIZE = 4096, 1 << 20
 
 
-@dataclass(frozen=True)
-class WalkedGeneration:
+class WalkedGeneration(NamedTuple):
     """One generation found by the walk. `num_blocks` is the number of blocks in the archive up to its index.
 
     `footer` is None if the index is not followed by a valid footer for this index and generation.
@@ -109,7 +108,7 @@ class ArchiveWalk:
         if footer is None or footer.index_size != index_size or not self.ends_at_index_of(footer):
             self.unfinished = found
             return False
-        self.generations.append(replace(found, footer=footer))
+        self.generations.append(found._replace(footer=footer))
         self.position = found.footer_offset + FOOTER_SIZE
         return True
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gompfs.codec import BLOCK_ALIGNMENT
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
@@ -32,8 +32,7 @@ from gompfs.format import (
 from gompfs.generations.generation import Newest
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A generation in the chain. `start` is the archive_offset of its header, 0 for the first generation.
 
     `previous_footer` is the position of the last footer of the generation before, or 0.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gompfs.codec.block import Buffer
 from gompfs.format import Footer, Superblock, TrailerFooter
 
 
-@dataclass(frozen=True)
-class Newest:
+class Newest(NamedTuple):
     """The generation that readers of an archive see: its last footer and the image of its index.
 
     `footer` describes the copy of the index that was read; `footer_offset` is the position of the last footer of the
@@ -23,7 +22,7 @@ class Newest:
     end: int
     data_end: int
     size: int
-    image: Buffer = field(repr=False)
+    image: Buffer
     damage: str | None = None
 
     @property

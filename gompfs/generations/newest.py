@@ -14,7 +14,7 @@ from gompfs.format import (
     check_earlier_footers,
     read_index,
 )
-from gompfs.generations import chain, survey
+from gompfs.generations import chain
 from gompfs.generations.generation import Newest
 
 
@@ -25,7 +25,11 @@ def find_newest(file: ArchiveFile) -> Newest:
     is there but its index is damaged. `gompfs repair` can then go back to the previous generation.
     """
     superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
-    return survey.find_newest(file, superblock) if superblock.version == 1 else chain.find_newest(file, superblock)
+    if superblock.version == 1:
+        from gompfs.generations import survey  # here: few archives are of version 1
+
+        return survey.find_newest(file, superblock)
+    return chain.find_newest(file, superblock)
 
 
 def read_image(file: ArchiveFile, superblock: Superblock, footer: Footer | TrailerFooter) -> Buffer:

@@ -14,7 +14,7 @@ There are two ways to find a generation:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -43,8 +43,7 @@ _NO_FOOTER = "no valid footer: the file is truncated or damaged"
 _SMALL_INDEX = 1 << 20  # an index up to this size is read in one request with the bytes before it
 
 
-@dataclass(frozen=True)
-class Unfinished:
+class Unfinished(NamedTuple):
     """A generation whose index is intact and whose footer is missing or damaged: the footer to write, and its offset.
 
     `blocks` are the blocks that the generation added, as (archive_offset, compressed_size).
@@ -55,8 +54,7 @@ class Unfinished:
     blocks: list[tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class Survey:
+class Survey(NamedTuple):
     """The result of a walk through a whole archive.
 
     `newest` is the last intact generation. `damaged` describes the damage if a later generation has a footer but a

@@ -140,7 +140,7 @@ def _write_first_index(writer: BlockWriter, image: bytes, options: PackOptions) 
     writer.digest.update(image)
     superblock = Superblock(options.block_size, UUID(bytes=writer.digest.digest()), options.version)
     place = write_trailers(writer, image, superblock, generation=1, start=0, previous_footer=0)
-    return replace(superblock, index_offset=place.index_offset, index_size=place.index_size)
+    return superblock._replace(index_offset=place.index_offset, index_size=place.index_size)
 
 
 def add_to_archive(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -76,7 +75,7 @@ def _write_again(descriptor: int, link: Link, intact: TrailerFooter, copy: int) 
     """Write a copy of an index from the intact one, and sync it."""
     place = link.place
     blocks = read_image(LocalFile(descriptor), intact.index_offset, intact.index_size)
-    footer = replace(intact, copy=copy, index_offset=place.copy_offset(copy))
+    footer = intact._replace(copy=copy, index_offset=place.copy_offset(copy))
     padding = bytes(place.footer_offset(copy) - place.copy_offset(copy) - len(blocks))
     with open(descriptor, "r+b", closefd=False) as file:
         file.seek(place.copy_offset(copy))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from gompfs._native.search import Matcher, PatternError
 from gompfs.errors import OptionError
@@ -21,8 +21,7 @@ class Output(IntEnum):
     JSON = 4
 
 
-@dataclass(frozen=True)
-class SearchQuery:
+class SearchQuery(NamedTuple):
     """What to search for, and what to return. The options have ripgrep's meanings."""
 
     patterns: tuple[bytes, ...]

@@ -7,7 +7,6 @@ import random
 import stat
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,7 +203,7 @@ class TestFrame:
 
     def test_another_block_size_than_the_index_has(self, archive_copy: Path) -> None:
         with Archive(archive_copy) as archive:
-            superblock = replace(archive.superblock, block_size=1 << 20)
+            superblock = archive.superblock._replace(block_size=1 << 20)
         overwrite(archive_copy, 0, superblock.to_bytes())
         with pytest.raises(CorruptIndexError):
             Archive(archive_copy)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import time
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -194,7 +193,7 @@ def test_a_header_of_another_generation_or_archive(added: Path) -> None:
     content = bytearray(added.read_bytes())
     start = links_of(added)[-1].start
     header = GenerationHeader.from_bytes(content[start : start + GENERATION_HEADER_SIZE])
-    for forged in (replace(header, generation=4), replace(header, uuid=UUID(int=7))):
+    for forged in (header._replace(generation=4), header._replace(uuid=UUID(int=7))):
         content[start : start + GENERATION_HEADER_SIZE] = forged.to_bytes()
         added.write_bytes(content)
         with Archive(added) as archive:
@@ -259,7 +258,7 @@ IMPOSSIBLE = {
 def test_a_superblock_with_impossible_fields(archive_copy: Path, fields: dict[str, int]) -> None:
     content = bytearray(archive_copy.read_bytes())
     superblock = Superblock.from_bytes(content[:SUPERBLOCK_SIZE])
-    content[:SUPERBLOCK_SIZE] = replace(superblock, **fields).to_bytes()
+    content[:SUPERBLOCK_SIZE] = superblock._replace(**fields).to_bytes()
     archive_copy.write_bytes(content)
     with pytest.raises(ArchiveFormatError) as caught:
         Archive(archive_copy)
@@ -292,7 +291,7 @@ def test_copies_that_differ(archive_copy: Path) -> None:
         )
         content[offset:] = stored + footer.to_bytes()
     superblock = Superblock.from_bytes(content[:64])
-    content[:64] = replace(superblock, index_size=len(stored)).to_bytes()
+    content[:64] = superblock._replace(index_size=len(stored)).to_bytes()
     archive_copy.write_bytes(content)
     with Archive(archive_copy) as archive:
         assert next(archive.problems()).reason == "generation 1: the copies of its index differ"

@@ -6,7 +6,7 @@ Checksums are valid whatever the content is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from archive_builder import BLOCK_SIZE, ArchiveBuilder
@@ -76,11 +76,10 @@ def with_index(content: bytes, image: bytes, stored: bytes | None = None, **fiel
     `stored` are the blocks of the index, if they are not those of `image`; `fields` override those of the footers.
     """
     stored = encode_image(image, BLOCK_SIZE) if stored is None else stored
-    superblock = replace(
-        Superblock.from_bytes(content[:SUPERBLOCK_SIZE]), index_offset=len(content), index_size=len(stored)
-    )
+    superblock = Superblock.from_bytes(content[:SUPERBLOCK_SIZE])
+    superblock = superblock._replace(index_offset=len(content), index_size=len(stored))
     footer = _footer(1, superblock, 0, len(content), stored, image, 0)
-    return superblock.to_bytes() + content[SUPERBLOCK_SIZE:] + trailers(replace(footer, **fields), stored, len(content))
+    return superblock.to_bytes() + content[SUPERBLOCK_SIZE:] + trailers(footer._replace(**fields), stored, len(content))
 
 
 def with_generation(archive: bytes, image: bytes) -> tuple[bytes, int]:

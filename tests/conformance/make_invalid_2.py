@@ -99,7 +99,7 @@ def archive(*statements: str) -> bytes:
 def superblock_with(**fields: int) -> bytes:
     whole = archive()
     superblock = Superblock.from_bytes(whole[:SUPERBLOCK_SIZE])
-    return replace(superblock, **fields).to_bytes() + whole[SUPERBLOCK_SIZE:]
+    return superblock._replace(**fields).to_bytes() + whole[SUPERBLOCK_SIZE:]
 
 
 def superblock_reserved() -> bytes:
@@ -309,14 +309,14 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     ),
     "superblock-reserved": superblock_reserved,
     "superblock-checksum": lambda: flipped(archive(), 56),
-    "generation-uuid": lambda: generation_with(lambda header: replace(header, uuid=UUID(int=2)).to_bytes()),
-    "generation-number": lambda: generation_with(lambda header: replace(header, generation=3).to_bytes()),
+    "generation-uuid": lambda: generation_with(lambda header: header._replace(uuid=UUID(int=2)).to_bytes()),
+    "generation-number": lambda: generation_with(lambda header: header._replace(generation=3).to_bytes()),
     "generation-checksum": lambda: generation_with(lambda header: flipped(header.to_bytes(), 60)),
     "generation-reserved": lambda: generation_with(
         lambda header: checked(patched(header.to_bytes()[:56], 48, b"\1"))
     ),
     "generation-incomplete": lambda: generation_with(
-        lambda header: replace(header, index_offset=0, index_size=0).to_bytes()
+        lambda header: header._replace(index_offset=0, index_size=0).to_bytes()
     ),
     "truncated": lambda: archive()[: place_of(archive()).copy_end(0) - 1],
     "truncated-copy-1": lambda: archive()[:-1],

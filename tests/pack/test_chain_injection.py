@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,7 +104,7 @@ def test_the_fake_generation_would_be_shown_if_the_chain_led_there(added: Added)
     content = bytearray(added.whole)
     footer = added.chain.content.find(b"GOMPEND2") + place
     size = int.from_bytes(content[footer + 48 : footer + 56], "little")
-    superblock = replace(Superblock.from_bytes(content[:64]), index_offset=index_offset, index_size=size)
+    superblock = Superblock.from_bytes(content[:64])._replace(index_offset=index_offset, index_size=size)
     content[:64] = superblock.to_bytes()
     content[added.chain.ends[-1] - GENERATION_HEADER_SIZE : added.chain.ends[-1]] = bytes(GENERATION_HEADER_SIZE)
     added.archive.write_bytes(content)

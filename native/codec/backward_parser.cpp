@@ -5,10 +5,13 @@
 //
 // As all match offsets cost the same, only the longest match of each position counts. At the next
 // position it goes on, one byte shorter. A match that is longer, at this position or at a later
-// one, must contain the four bytes that end one byte after the known match. So the chain of these
-// bytes (position_links.h) has all candidates. How many bytes before are equal as well says from
-// which position on a candidate is longer, and the positions up to the first such one are not
-// searched at all. Neither are those inside a match of at least nice_length bytes.
+// one, must contain the five bytes that end one byte after the known match, or begin with the last
+// four of them. So the chain of these five bytes (position_links.h) has all candidates of the first
+// kind. Of each, the number of equal bytes that end there says from which position on it is longer.
+// The one with most of them is the next longest match; no position before can have a longer one, so
+// none is searched. If there is none, the search begins anew with the last four bytes. It finds the
+// nearest match of four bytes, then longer ones as above. Positions inside a match of at least
+// nice_length bytes are not searched either.
 //
 // Costs
 //
@@ -16,7 +19,7 @@
 // sequences from there to the end of the block. It is the cost of the next position and a literal,
 // or of the end of a match and a sequence. A literal string that is long enough to need an
 // extension costs another byte; so the length of the literal string that begins at a position is
-// kept with the cost. Of a match, the longest two lengths are tried, and the longest without an
+// kept with the cost. Of a match, the longest two lengths are tried, and the longest two without an
 // extension: trying more gains nothing, as the next match can usually begin where the longest ends.
 #include "codec/backward_parser.h"
 
@@ -36,31 +39,58 @@ namespace {
 constexpr std::uint32_t kByteCost = 16;
 constexpr std::uint32_t kSequenceCost = 3 * kByteCost + 1;
 
-// A match of this length needs an extension.
-constexpr std::uint32_t kExtendedMatchLength = kByteMatchEscape + kByteMinMatchLength - 1;
+// The longest match without an extension.
+constexpr std::uint32_t kLongestPlain = kByteMatchEscape + kByteMinMatchLength - 2;
 
-// The cheapest way from a position to the end of the block, as one number, so that the smallest
-// number is the cheapest way: the cost, the length of a match that begins at the position (0 for a
-// literal), and the number of literals in a row that begin there.
-using Way = std::uint64_t;
+// Sequences from a position on: what they cost, and how many literals they begin with.
+struct Way {
+    std::uint32_t cost;
+    std::uint32_t num_literals;
 
-constexpr Way make_way(std::uint32_t cost, std::uint32_t match_length, std::uint32_t num_literals) {
-    return Way{cost} << 32 | Way{match_length} << 16 | num_literals;
-}
-constexpr std::uint32_t cost_of(Way way) { return static_cast<std::uint32_t>(way >> 32); }
-constexpr std::uint32_t match_length_of(Way way) { return way >> 16 & 0xffff; }
-
-// The way that begins with a literal and goes on as another one.
-constexpr Way way_with_literal(Way after) {
-    const Way num_literals = after & 0xffff;
-    Way way = (after & ~make_way(0, 0xffff, 0)) + make_way(kByteCost, 0, 1);
-    if (num_literals == kByteMaxLiteralLength) {
-        way += make_way(kSequenceCost, 0, 0) - kByteMaxLiteralLength;
-    } else if (num_literals + 1 == kByteLiteralEscape) {
-        way += make_way(kByteCost, 0, 0);
+    // The way that begins with another literal.
+    Way with_literal() const {
+        if (num_literals == kByteMaxLiteralLength) {
+            return {cost + kByteCost + kSequenceCost, 1};
+        }
+        const bool is_extended = num_literals + 1 == kByteLiteralEscape;
+        return {cost + (is_extended ? 2 * kByteCost : kByteCost), num_literals + 1};
     }
-    return way;
+};
+
+// What a match costs that ends at a position, with all that follows.
+struct End {
+    std::uint32_t cost;
+    std::uint32_t position;
+};
+
+// The shorter match is better if both cost the same.
+constexpr End cheaper(const End& shorter, const End& longer) {
+    return longer.cost < shorter.cost ? longer : shorter;
 }
+
+// What is known of each position. Positions are set from the last one to the first.
+template <typename Value>
+class BackwardArray {
+  public:
+    // The old values are lost.
+    void resize(std::size_t size) { values_.resize(kPadding + size); }
+    Value& operator[](std::size_t position) { return values_[kPadding + position]; }
+    Value operator[](std::size_t position) const { return values_[kPadding + position]; }
+
+    // Sets the positions from `end` back to `begin`. To be fast, also some that will be set later.
+    void fill(std::size_t begin, std::size_t end, Value value) {
+        Value* next = &values_[kPadding + end];
+        const Value* const last = &values_[kPadding + begin];
+        while (next > last) {
+            next -= kPadding;
+            std::fill_n(next, kPadding, value);
+        }
+    }
+
+  private:
+    static constexpr std::size_t kPadding = 8;
+    std::vector<Value> values_;
+};
 
 template <typename Position>
 class BackwardParser {
@@ -69,144 +99,227 @@ class BackwardParser {
                std::vector<Sequence>& sequences);
 
   private:
-    struct Match {
-        std::uint16_t length = 0;
-        std::uint16_t offset = 0;
+    // From `begin` up to the next stretch, the longest match of each position ends at `end`.
+    struct Stretch {
+        std::uint32_t begin;
+        std::uint32_t end;
+        std::uint32_t offset;
     };
-    static_assert(kByteMaxMatchOffset < 1 << 16 && kByteMaxMatchLength < 1 << 16);
+    // The last of `num_equal` bytes that occurred before are at `link` and the three positions
+    // after it. num_equal is 0 if there are not even five.
+    struct Candidate {
+        std::uint32_t num_equal = 0;
+        std::uint32_t link = 0;
+    };
 
-    static constexpr Position kNone = kNoLink<Position>;
+    static constexpr std::uint32_t kNone = kNoLink<Position>;
 
     std::uint32_t word(std::uint32_t position) const {
         return load<std::uint32_t>(bytes_ + position);
     }
+    static bool is_too_far(std::uint32_t offset) {
+        return sizeof(Position) > 2 && offset > kByteMaxMatchOffset;
+    }
     void find_matches(const SearchEffort& effort);
-    static constexpr std::uint32_t kDiffers = ~0u;
-    std::uint32_t equal_before(std::uint32_t source, std::uint32_t end, std::uint32_t most) const;
-    void search(std::uint32_t position, const SearchEffort& effort);
+    std::uint32_t nearest(std::uint32_t position, int most) const;
+    Candidate best_candidate(std::uint32_t end, std::uint32_t wanted, int most) const;
     void find_ways();
-    Way way_with_match(std::uint32_t position, std::uint32_t length, std::uint32_t cost) const;
+    Way begin_with_literals(std::uint32_t begin, std::uint32_t end, Way way);
+    Way begin_with_plain(std::uint32_t match_end, std::uint32_t begin, std::uint32_t end, Way way);
+    Way begin_with_extended(std::uint32_t match_end, std::uint32_t begin, std::uint32_t end,
+                            Way way);
+    void set_way(std::uint32_t position, std::uint32_t cost, std::uint32_t match_end) {
+        costs_[position] = cost;
+        match_ends_[position] = static_cast<std::uint16_t>(match_end);
+    }
+    End end_at(std::uint32_t position) const {
+        return {costs_[position] + kSequenceCost, position};
+    }
     void follow(std::vector<Sequence>& sequences) const;
 
     const std::uint8_t* bytes_ = nullptr;
     std::uint32_t size_ = 0;
-    PositionLinks<Position> previous_;
-    Match match_;                    // the longest of the current position
-    std::uint32_t search_from_ = 0;  // no position before it can have a longer match
-    std::vector<Match> matches_;     // the longest of each position
-    std::vector<Way> ways_;          // one per position, and one for the end
+    PositionLinks<Position> with_four_;
+    PositionLinks<Position> with_five_;  // those of the position and the byte before
+    std::vector<Stretch> stretches_;
+    // Of the cheapest way from each position: its cost, and the lower bits of where the match ends
+    // with which it begins, or of the position itself if it begins with a literal. costs_ has the
+    // end of the block, too.
+    BackwardArray<std::uint32_t> costs_;
+    BackwardArray<std::uint16_t> match_ends_;
+    static_assert(kByteMaxMatchLength < 1 << 16);
 };
 
-// The number of equal bytes before two positions, at most `most`; kDiffers if the four bytes from
-// there on are not the same.
+// Returns the nearest position with the same four bytes, or kNone.
 template <typename Position>
-std::uint32_t BackwardParser<Position>::equal_before(std::uint32_t source, std::uint32_t end,
-                                                     std::uint32_t most) const {
-    if (source < kHashedLength) {
-        return word(source) == word(end)
-                   ? common_suffix(bytes_ + source, bytes_ + end, std::min(most, source))
-                   : kDiffers;
+std::uint32_t BackwardParser<Position>::nearest(std::uint32_t position, int most) const {
+    const std::uint32_t wanted = word(position);
+    std::uint32_t link = with_four_[position];
+    for (; link != kNone && !is_too_far(position - link); link = with_four_[link]) {
+        if (word(link) == wanted) {
+            return link;
+        }
+        if (--most == 0) {
+            break;
+        }
     }
-    // Four bytes before and four bytes from there on, in one comparison.
-    const std::uint64_t difference = load<std::uint64_t>(bytes_ + source - kHashedLength) ^
-                                     load<std::uint64_t>(bytes_ + end - kHashedLength);
-    if (difference >> 32 != 0) {
-        return kDiffers;
-    }
-    if (difference != 0 || most <= kHashedLength) {
-        return std::min(most, static_cast<std::uint32_t>(
-                                  std::countl_zero(static_cast<std::uint32_t>(difference)) >> 3));
-    }
-    return common_suffix(bytes_ + source, bytes_ + end, std::min(most, source), kHashedLength);
+    return kNone;
 }
 
-// Makes match_ the longest match at a position, which is at least what is left of the match before.
+// Returns the nearest of the candidates with most of the bytes before end + 4, or the first with
+// `wanted` of them. Looks at up to `most` candidates.
 template <typename Position>
-void BackwardParser<Position>::search(std::uint32_t position, const SearchEffort& effort) {
-    const std::uint32_t limit = std::min<std::uint32_t>(size_ - position, kByteMaxMatchLength);
-    const std::uint32_t nice_length =
-        std::min(limit, static_cast<std::uint32_t>(effort.nice_length));
-    std::uint32_t length = std::max<std::uint32_t>(match_.length, kHashedLength - 1);
-    int num_steps = effort.chain_length;
-    bool is_longer = true;
-    while (is_longer && length < nice_length) {
-        // A longer match contains the four bytes at `end`.
-        const std::uint32_t end = position + length - (kHashedLength - 1);
-        const std::uint32_t most_before = end - position;
-        is_longer = false;
-        search_from_ = std::max(end, position + 1);
-        for (std::uint32_t link = previous_[end]; link != kNone && num_steps-- > 0;
-             link = previous_[link]) {
-            if (end - link > kByteMaxMatchOffset) {
+typename BackwardParser<Position>::Candidate BackwardParser<Position>::best_candidate(
+    std::uint32_t end, std::uint32_t wanted, int most) const {
+    const auto last_eight = [bytes = bytes_ - kHashedLength](std::uint32_t position) {
+        return load<std::uint64_t>(bytes + position);
+    };
+    const std::uint64_t here = last_eight(end);
+    // Of the last eight bytes, more are equal than those of the best so far if they differ by less.
+    std::uint64_t too_different = std::uint64_t{1} << 24;
+    Candidate best;
+    for (std::uint32_t link = with_five_[end]; link != kNone && most-- > 0;
+         link = with_five_[link]) {
+        if (is_too_far(end - link)) {
+            break;
+        }
+        const std::uint64_t difference = last_eight(link) ^ here;
+        if (difference >= too_different) {
+            continue;
+        }
+        const auto num_equal = std::min(
+            wanted, difference != 0
+                        ? static_cast<std::uint32_t>(std::countl_zero(difference) >> 3)
+                        : common_suffix(bytes_ + link + kHashedLength, bytes_ + end + kHashedLength,
+                                        std::min(wanted, link + kHashedLength), 8));
+        if (num_equal > best.num_equal) {
+            best = {num_equal, link};
+            if (num_equal == wanted) {
                 break;
             }
-            const std::uint32_t before = equal_before(link, end, most_before);
-            if (before == kDiffers) {
+            too_different = std::uint64_t{1} << (56 - 8 * std::min(num_equal, 7u));
+        }
+    }
+    return best;
+}
+
+// Not inlined, because its loop needs the registers.
+template <typename Position>
+[[gnu::noinline]] void BackwardParser<Position>::find_matches(const SearchEffort& effort) {
+    const std::uint32_t num_searchable = size_ - std::min<std::uint32_t>(size_, kHashedLength - 1);
+    stretches_.clear();
+    CancellationPoint point;
+    std::uint32_t length = 0;  // of the longest match at the position; 0 if none is known
+    for (std::uint32_t position = 0; position < num_searchable;) {
+        point();
+        Stretch found{position, 0, 0};
+        std::uint32_t num_known = kHashedLength;
+        if (length == 0) {
+            const std::uint32_t source = nearest(position, effort.chain_length);
+            if (source == kNone) {
+                ++position;
                 continue;
             }
-            if (before == most_before) {
-                length = common_length(bytes_ + link - before, bytes_ + position, limit,
-                                       most_before + kHashedLength);
-                match_ = {static_cast<std::uint16_t>(length),
-                          static_cast<std::uint16_t>(end - link)};
-                is_longer = true;
-                break;
+            found.offset = position - source;
+        } else {
+            const std::uint32_t end = position + length - (kHashedLength - 1);
+            const Candidate best = best_candidate(end, length + 1, effort.chain_length);
+            if (best.num_equal == 0) {
+                position = end;
+                length = 0;
+                continue;
             }
-            search_from_ = std::min(search_from_, end - before);
+            num_known = best.num_equal;
+            found = {end + kHashedLength - num_known, 0, end - best.link};
         }
-    }
-    if (length >= nice_length) {
-        search_from_ = position + length;
+        const std::uint32_t limit =
+            std::min<std::uint32_t>(size_ - found.begin, kByteMaxMatchLength);
+        const std::uint8_t* const here = bytes_ + found.begin;
+        const bool is_longer = length != 0 && found.begin == position;
+        length = common_length(here - found.offset, here, limit, num_known);
+        found.end = found.begin + length;
+        if (!is_longer) {
+            stretches_.emplace_back();
+        }
+        stretches_.back() = found;
+        position = found.begin;
+        if (length >= std::min(limit, static_cast<std::uint32_t>(effort.nice_length))) {
+            position = found.end;
+            length = 0;
+        }
     }
 }
 
+// Begins the ways from the positions from `end` back to `begin` with literals. `way` is that from
+// `end`, and becomes that from `begin`, here and below.
 template <typename Position>
-void BackwardParser<Position>::find_matches(const SearchEffort& effort) {
-    const std::uint32_t num_searchable = size_ - std::min<std::uint32_t>(size_, kHashedLength - 1);
-    matches_.resize(size_);
-    match_ = {};
-    CancellationPoint point;
-    for (std::uint32_t position = 0; position < size_;) {
-        point();
-        search_from_ = size_;
-        if (position < num_searchable) {
-            search(position, effort);
-        }
-        std::uint16_t length = match_.length;
-        for (const std::uint32_t end = std::min(search_from_, size_); position < end; ++position) {
-            matches_[position] = {length, match_.offset};
-            length = static_cast<std::uint16_t>(length - (length != 0));
-        }
-        match_.length = length;
+Way BackwardParser<Position>::begin_with_literals(std::uint32_t begin, std::uint32_t end, Way way) {
+    for (std::uint32_t position = end; position-- > begin;) {
+        way = way.with_literal();
+        set_way(position, way.cost, position);
     }
+    return way;
 }
 
-// The cheapest way that begins with a match of `length` bytes, or of one byte less.
+// Likewise where there is a match without an extension. If it is better than a literal at one
+// position, it also is at those before.
 template <typename Position>
-Way BackwardParser<Position>::way_with_match(std::uint32_t position, std::uint32_t length,
-                                             std::uint32_t cost) const {
-    const Way longest = make_way(cost + cost_of(ways_[position + length]), length, 0);
-    const Way shorter = make_way(cost + cost_of(ways_[position + length - 1]), length - 1, 0);
-    return length > kByteMinMatchLength ? std::min(longest, shorter) : longest;
+Way BackwardParser<Position>::begin_with_plain(std::uint32_t match_end, std::uint32_t begin,
+                                               std::uint32_t end, Way way) {
+    const End longest = end_at(match_end), either = cheaper(end_at(match_end - 1), longest);
+    for (std::uint32_t position = end; position-- > begin;) {
+        const End& match = match_end - position == kByteMinMatchLength ? longest : either;
+        way = way.with_literal();
+        if (way.cost <= match.cost) {
+            set_way(position, way.cost, position);
+            continue;
+        }
+        set_way(position, match.cost, match.position);
+        costs_.fill(begin, position, either.cost);
+        match_ends_.fill(begin, position, static_cast<std::uint16_t>(either.position));
+        return {begin == position ? match.cost : either.cost, 0};
+    }
+    return way;
+}
+
+// Likewise where the match needs an extension.
+template <typename Position>
+Way BackwardParser<Position>::begin_with_extended(std::uint32_t match_end, std::uint32_t begin,
+                                                  std::uint32_t end, Way way) {
+    End extended = cheaper(end_at(match_end - 1), end_at(match_end));
+    extended.cost += kByteCost;
+    for (std::uint32_t position = end; position-- > begin;) {
+        const std::uint32_t plain = position + kLongestPlain;
+        const End match = cheaper(cheaper(end_at(plain - 1), end_at(plain)), extended);
+        way = way.with_literal();
+        if (way.cost <= match.cost) {
+            set_way(position, way.cost, position);
+        } else {
+            set_way(position, match.cost, match.position);
+            way = {match.cost, 0};
+        }
+    }
+    return way;
 }
 
 template <typename Position>
 void BackwardParser<Position>::find_ways() {
-    ways_.resize(size_ + 1);
-    ways_[size_] = 0;
-    Way after = make_way(kSequenceCost, 0, 0);  // literals at the end need a sequence, too
-    for (std::uint32_t position = size_; position-- > 0;) {
-        Way best = way_with_literal(after);
-        const std::uint32_t length = matches_[position].length;
-        if (length >= kByteMinMatchLength) {
-            const std::uint32_t plain = std::min(length, kExtendedMatchLength - 1);
-            best = std::min(best, way_with_match(position, plain, kSequenceCost));
-            if (length > plain) {
-                best = std::min(best, way_with_match(position, length, kSequenceCost + kByteCost));
-            }
-        }
-        ways_[position] = after = best;
+    costs_.resize(size_ + 1);
+    match_ends_.resize(size_);
+    costs_[size_] = 0;
+    Way way{kSequenceCost, 0};  // literals at the end need a sequence, too
+    std::uint32_t end = size_;
+    for (auto stretch = stretches_.rbegin(); stretch != stretches_.rend(); ++stretch) {
+        const std::uint32_t begin = stretch->begin;
+        const std::uint32_t plain_end = std::min(end, stretch->end - (kByteMinMatchLength - 1));
+        const std::uint32_t plain_begin =
+            std::clamp(stretch->end - std::min(stretch->end, kLongestPlain), begin, plain_end);
+        way = begin_with_literals(plain_end, end, way);
+        way = begin_with_plain(stretch->end, plain_begin, plain_end, way);
+        way = begin_with_extended(stretch->end, begin, plain_begin, way);
+        end = begin;
     }
+    way = begin_with_literals(0, end, way);
 }
 
 // Appends the sequences of the cheapest way.
@@ -220,13 +333,17 @@ void BackwardParser<Position>::follow(std::vector<Sequence>& sequences) const {
         sequences.push_back({end - anchor, match_length, offset});
         anchor = end + match_length;
     };
+    std::size_t next_stretch = 0;
     for (std::uint32_t position = 0; position < size_;) {
-        const std::uint32_t length = match_length_of(ways_[position]);
+        const auto length = static_cast<std::uint16_t>(match_ends_[position] - position);
         if (length == 0) {
             ++position;
             continue;
         }
-        push(position, length, matches_[position].offset);
+        while (next_stretch < stretches_.size() && stretches_[next_stretch].begin <= position) {
+            ++next_stretch;
+        }
+        push(position, length, stretches_[next_stretch - 1].offset);
         position += length;
     }
     if (anchor < size_) {
@@ -240,7 +357,7 @@ void BackwardParser<Position>::parse(Bytes content, const ParserLimits&, const S
     constexpr int kHashBits = 16;
     bytes_ = content.data();
     size_ = static_cast<std::uint32_t>(content.size());
-    link_four_bytes<kHashBits>(content, previous_);
+    link_four_and_five_bytes<kHashBits>(content, with_four_, with_five_);
     find_matches(effort);
     find_ways();
     sequences.clear();

@@ -37,7 +37,7 @@ SearchEffort search_effort(int level, bool entropy_coded) {
         {.chain_length = 16, .nice_length = 96, .lazy_steps = 1},
         {.chain_length = 80, .nice_length = 256, .lazy_steps = 1},
         {.chain_length = 128, .nice_length = 288, .lazy_steps = 2},
-        {.chain_length = 112, .nice_length = 112, .optimal = true},
+        {.chain_length = 112, .nice_length = 128, .optimal = true},
         {.chain_length = 192, .nice_length = 128, .optimal = true},
         {.chain_length = 384, .nice_length = 192, .optimal = true},
         {.chain_length = 1024, .nice_length = 288, .optimal = true},

@@ -22,6 +22,13 @@ std::uint32_t hash3(const std::uint8_t* bytes) {
     return hash_three(load<std::uint32_t>(bytes), kBits);
 }
 
+// A hash of five bytes. Three more before them are read.
+template <int kBits>
+std::uint32_t hash5(const std::uint8_t* bytes) {
+    const std::uint64_t five = load<std::uint64_t>(bytes - 3) >> 24;
+    return static_cast<std::uint32_t>(five * 0x9e3779b185ebca87 >> (64 - kBits));
+}
+
 // The number of equal bytes, at most `limit`, of which the first `length` are known to be equal.
 inline std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right,
                                    std::uint32_t limit, std::uint32_t length = 0) {

@@ -42,6 +42,9 @@ class PositionLinks {
         last_[hash] = static_cast<Position>(position);
     }
 
+    // Gives the position no link. No other position is linked to it.
+    void leave_out(std::size_t position) { previous_[position] = kNoLink<Position>; }
+
   private:
     std::vector<Position> last_;
     std::vector<Position> previous_;
@@ -79,6 +82,23 @@ void link_four_and_three_bytes(Bytes content, PositionLinks<Position>& links,
     for (std::size_t position = 0; position < num_linked(content); ++position) {
         links.add(position, hash4<kBits>(content.data() + position));
         short_links.add(position, hash3<kShortBits>(content.data() + position));
+    }
+}
+
+// Likewise, but links positions with the same four bytes and the same byte before. The first four
+// positions are not linked.
+template <int kBits, typename Position>
+void link_four_and_five_bytes(Bytes content, PositionLinks<Position>& links,
+                              PositionLinks<Position>& long_links) {
+    links.start(content.size(), std::size_t{1} << kBits);
+    long_links.start(content.size(), std::size_t{1} << kBits);
+    for (std::size_t position = 0; position < num_linked(content); ++position) {
+        links.add(position, hash4<kBits>(content.data() + position));
+        if (position < kHashedLength) [[unlikely]] {
+            long_links.leave_out(position);
+        } else {
+            long_links.add(position, hash5<kBits>(content.data() + position - 1));
+        }
     }
 }
 

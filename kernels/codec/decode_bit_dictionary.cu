@@ -1,12 +1,10 @@
 // Decodes blocks of gompresso-bit-dictionary, one warp per block (bit_block.cuh).
 //
 // Launch, mapping, writes, shared memory, failures: as decode_bit.cu.
-// Reads: payload i of payload_sizes[i] bytes at compressed + payload_offsets[i], and the dictionary
-// of
-//   block i at address dictionaries[i] (GpuDictionary in dictionary_rows.cuh).
+// Reads: payload i of payload_sizes[i] bytes at compressed + payload_offsets[i], and the
+//   dictionary of block i at address dictionaries[i] (GpuDictionary in dictionary_rows.cuh).
 // Requires: *next_block is 0; alignment and readable padding as batch.cuh and dictionary_rows.cuh
-// say.
-//   Payloads need not be valid.
+//   say. Payloads need not be valid.
 // Oracle: gompfs/codec/reference_bit.py and native/codec/bit_decoder.cpp
 //   (tests/conformance/test_dictionary_kernel_on_host.py, test_gpu_dictionary.py).
 // Caller: Device.launch in gompfs/gpu/device.py.

@@ -5,9 +5,8 @@
 //   takes a match is the next step.
 // Reads: choices and candidates at i * items_per_block(block_size) for block i, repeats at i *
 //   ways_per_block(block_size).
-// Writes: the sequences of block i at i * max_sequences, as shared/packed_sequence.h packs them,
-// and
-//   num_sequences[i].
+// Writes: num_sequences[i], and the sequences of block i at i * max_sequences, as
+//   shared/packed_sequence.h packs them.
 // Shared memory: none.
 // Requires: max_sequences is at least what most_sequences of gompfs/gpu/parser.py returns.
 // Fails: never.

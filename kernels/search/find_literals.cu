@@ -59,11 +59,9 @@ class LiteralSearch {
         // A window that goes on in the next block cannot be read here.
         const u32 whole = size - min(size, header_.window_size - 1);
         if (at + kVectorSize > whole) {
-            candidates |= at >= whole ? 0xffffu : 0xffffu << (whole - at);
+            candidates |= at >= whole ? ~0u : ~0u << (whole - at);
         }
-        if (at + kVectorSize > size) {
-            candidates &= (1u << (size - at)) - 1;
-        }
+        candidates &= (1u << min(size - at, kVectorSize)) - 1;
         bool is_found = false;
         for (; candidates != 0; candidates &= candidates - 1) {
             const u32 position = at + static_cast<u32>(__ffs(static_cast<int>(candidates))) - 1;

@@ -9,9 +9,8 @@
 // Mapping: a thread per segment of kSegmentSize bytes; each block has segments_per_block of them.
 // Reads: a batch of num_blocks blocks (StreamText); table, an AutomatonTable.
 // Writes: found[i] = 1 if a match ends in block i, or a long line goes on there; otherwise nothing.
-// Of
-//   a line that begins before the first block, nothing is found in that block, and of a line that
-//   ends after the last block, nothing that is after it.
+//   In the first block, nothing is found of a line that begins before it; of a line that ends after
+//   the last block, nothing is found that is after it.
 // Shared memory: none; or shared_bytes, those of the table, which is then copied there.
 // Requires: 16 bytes after the last block are readable.
 // Fails: never.

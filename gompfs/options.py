@@ -116,12 +116,14 @@ class GpuOptions:
 
     `resident` says which compressed blocks stay in device memory, so that the next read needs no upload: as many as fit
     (`auto`), or none (`off`). With `on`, the whole archive of `archive_size` bytes must fit; otherwise the engine is
-    refused.
+    refused. Unless `resident` is off, the words of an archive may stay there too, for statistics, in `stats_memory`
+    bytes besides `memory` (None: an eighth of the free memory; 0: they do not stay).
     """
 
     memory: int | None = None
     resident: str = "auto"
     archive_size: int = 0
+    stats_memory: int | None = None
 
     def __post_init__(self) -> None:
         if self.memory is not None and self.memory < _LEAST_GPU_MEMORY:
@@ -156,6 +158,7 @@ class MountOptions:
     fsname: str | None = None
     gpu_memory: int | None = None
     gpu_resident: str = "auto"
+    gpu_stats_memory: int | None = None
     passthrough_size: int = 0
     decode_ahead: int | None = None
 
@@ -165,7 +168,7 @@ class MountOptions:
 
     def gpu_options(self, archive_size: int) -> GpuOptions:
         """Returns the GPU options for an archive of `archive_size` bytes."""
-        return GpuOptions(self.gpu_memory, self.gpu_resident, archive_size)
+        return GpuOptions(self.gpu_memory, self.gpu_resident, archive_size, self.gpu_stats_memory)
 
     @classmethod
     def parse(cls, text: str) -> MountOptions:
@@ -279,6 +282,13 @@ MOUNT_OPTIONS = (
         str,
         "keep compressed blocks in GPU memory: as many as fit (auto), all (on), none (off)",
         choices=RESIDENT_MODES,
+    ),
+    MountOption(
+        "gpu_stats_memory",
+        _size,
+        "GPU memory in which the words of an archive stay, so that statistics do not read them each time, unless "
+        "gpu_resident=off (default: an eighth of the free memory; 0: they do not stay)",
+        placeholder="SIZE",
     ),
     MountOption("verify", bool, "also compare decoded bytes with their checksums"),
     MountOption(

@@ -178,6 +178,9 @@ class FakeDevice:
         for slot in self.slots_beside:
             slot.stream.synchronize()
 
+    def take_back(self) -> bool:
+        return False
+
     def release(self) -> None:
         for slot in self.slots_beside:
             slot.release()

@@ -27,6 +27,7 @@ class HostDevice:
         self.memory = memory
         self.shared_memory = shared_memory
         self.launched: set[str] = set()
+        self.reserved = 0
 
     def upload(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.copy()
@@ -56,6 +57,10 @@ class HostDevice:
         pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
         shape = (grid, tile.num_threads, ctypes.c_size_t(tile.shared_bytes))
         assert self._library.launch_kernel(kernel.encode(), *shape, pointers, len(values)), kernel
+
+    def reserve(self, num_bytes: int) -> None:
+        self.reserved += num_bytes
+        assert self.reserved >= 0
 
     def synchronize(self) -> None:
         pass

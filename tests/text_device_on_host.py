@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,14 +58,34 @@ class HostKeptBlocks:
         return self._content
 
 
+class HostResidentMemory:
+    """See ResidentMemory. Calls nobody; `watchers` has what it should call."""
+
+    def __init__(self, device: HostDevice, room: int, is_asked_for: bool) -> None:
+        self._device = device
+        self._room = room
+        self.is_asked_for = is_asked_for
+        self.watchers: list[Callable[[], None]] = []
+
+    def open(self) -> tuple[HostDevice, int]:
+        return self._device, self._room
+
+    def call_if_needed(self, give_back: Callable[[], None]) -> None:
+        self.watchers.append(give_back)
+
+
 class HostAccelerator:
     """See Accelerator. Uses one device for all amounts of work; `asked` has the numbers of symbols."""
 
     build_rules = None
 
-    def __init__(self, device: HostDevice) -> None:
+    def __init__(self, device: HostDevice, room: int, *, is_asked_for: bool) -> None:
         self._device = device
+        self._resident = HostResidentMemory(device, room, is_asked_for) if room else None
         self.asked: list[int] = []
+
+    def resident_memory(self) -> HostResidentMemory | None:
+        return self._resident
 
     def arrays(self, num_symbols: int) -> HostDevice:
         self.asked.append(num_symbols)
@@ -82,6 +102,6 @@ class HostAccelerator:
 class EngineWithDevice(CpuEngine):
     """The CPU engine, with a device that finds and counts words and sequences."""
 
-    def __init__(self, device: HostDevice) -> None:
+    def __init__(self, device: HostDevice, *, room: int = 0, is_asked_for: bool = True) -> None:
         super().__init__()
-        self.accelerator = HostAccelerator(device)  # type: ignore[assignment]
+        self.accelerator = HostAccelerator(device, room, is_asked_for=is_asked_for)  # type: ignore[assignment]

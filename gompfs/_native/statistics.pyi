@@ -78,9 +78,16 @@ class Forest:
     """By node: 0 for files, else 1 + the largest depth of the nodes that use it."""
     heights: NDArray[np.uint32]
     """By node: 0 without children, else 1 + the largest height of the children."""
+    part_files: NDArray[np.uint64]
+    """By part: its file nodes, without one that began in the part before."""
+    part_elements: NDArray[np.uint64]
+    """By part: its elements."""
 
-def forest_of_corpus(corpus: Corpus, begin: int, end: int, num_threads: int) -> Forest:
-    """Returns the forest of the files `begin` to `end` - 1, counted over the files of all parts of all grammars."""
+def forest_of_corpus(corpus: Corpus, begin: int, end: int, join_files: bool, num_threads: int) -> Forest:
+    """Returns the forest of the files `begin` to `end` - 1, counted over the files of all parts of all grammars.
+
+    With `join_files`, a file that continues in the next part has one node, so that all of its n-grams are there.
+    """
 
 def forest_of_grammar(
     grammar: Grammar, inos: NDArray[np.uint64] | None, begin: int, end: int, num_threads: int
@@ -102,6 +109,24 @@ class Corpus:
     def __init__(self, grammars: Sequence[Grammar], files: Sequence[tuple[int, bytes]], ngram_length: int) -> None:
         """Keeps the grammars alive."""
 
+    def with_files(self, files: Sequence[tuple[int, bytes]], ngram_length: int) -> Corpus:
+        """Returns the same words with other files, and n-grams of another length. Raises ValueError likewise.
+
+        Shares the words. The parts of the grammars may have been dropped.
+        """
+
+    def word(self, rank: int) -> bytes:
+        """Returns a word by its number. Raises IndexError."""
+
+    def rank_of(self, word: bytes) -> int | None:
+        """Returns the number of a word, or None if no grammar has it."""
+
+    def ranks_of(self, grammar: int) -> NDArray[np.uint32]:
+        """Returns the numbers of the words of a grammar, given by its index, in the order of its dictionary."""
+
+    def lines(self, ranks: NDArray[np.uint32], counts: NDArray[np.uint64]) -> bytes:
+        """Returns lines of a word, given by its number, tab and count. Raises ValueError."""
+
 class Postings:
     """How often n-grams occur in files; `limit` bytes at most: `in_memory` bytes, and the rest in `directory`."""
 
@@ -117,8 +142,8 @@ class Postings:
     def gather_over_edges(self, corpus: Corpus, per_file: bool, num_threads: int) -> None:
         """Counts only the n-grams that span two parts, which a device does not count. Raises what gather raises."""
 
-    def add(self, keys: NDArray[np.uint64], postings: NDArray[np.uint64]) -> None:
-        """Adds a run: its distinct keys, ascending, as rows (low half, high half), and its postings.
+    def add(self, keys: NDArray[np.uint64], postings: NDArray[np.uint64], num_threads: int) -> None:
+        """Adds runs, one for each thread: distinct keys, ascending, as rows (low half, high half), and postings.
 
         Postings are rows (index of the key | file << 32, count), sorted by key and file, each pair once. Files are
         numbered as in the corpus, or 0. The numbers are not checked. Raises what gather raises.

@@ -13,6 +13,7 @@ from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and the CPU decodes without NumPy
+    from gompfs.gpu.accelerator import ResidentMemory
     from gompfs.gpu.arrays import ArrayDevice, TextDevice
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,36 @@ class AutoAccelerator:
         gpu = None if start_gpu is None else start_gpu()
         return None if gpu is None or gpu.accelerator is None else gpu.accelerator.text(num_bytes)
 
+    def resident_memory(self) -> AutoResidentMemory | None:
+        """See Accelerator.resident_memory."""
+        is_wanted = self._options is not None and self._options.resident != "off" and self._options.stats_memory != 0
+        return AutoResidentMemory(self._start_gpu) if is_wanted and not self._is_lost else None
+
     def search(self, num_bytes: int) -> TextDevice | None:
         """See Accelerator.search. The CPU searches: see docs/decisions/0035-search-on-the-gpu.md."""
         return None
+
+
+class AutoResidentMemory:
+    """See ResidentMemory. The GPU starts when the memory is opened."""
+
+    is_asked_for = False
+
+    def __init__(self, start_gpu: Callable[[], Callable[[], Engine | None] | None]) -> None:
+        self._start_gpu = start_gpu
+        self._of_gpu: ResidentMemory | None = None
+
+    def open(self) -> tuple[ArrayDevice, int]:
+        """See ResidentMemory.open."""
+        start_gpu = self._start_gpu()
+        gpu = None if start_gpu is None else start_gpu()
+        accelerator = None if gpu is None else gpu.accelerator
+        self._of_gpu = None if accelerator is None else accelerator.resident_memory()
+        if self._of_gpu is None:
+            raise EngineUnavailableError("there is no GPU")
+        return self._of_gpu.open()
+
+    def call_if_needed(self, give_back: Callable[[], None]) -> None:
+        """See ResidentMemory.call_if_needed."""
+        if self._of_gpu is not None:
+            self._of_gpu.call_if_needed(give_back)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
+from weakref import WeakMethod
 
 import cupy
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from gompfs.engine.base import PartSymbols
 
 _LEAST_ENCODED = 8 << 20
+_RESIDENT_SHARE = 8  # of the free memory, for the words of an archive
 _STATUSES = tuple(BlockStatus)
 
 
@@ -73,7 +75,10 @@ class GpuEngine:
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
         text = GpuText(self.first_device, self.num_threads, self.decode_work, options.memory or 0)
-        self.accelerator = GpuAccelerator(text, self._process)
+        room = 0 if options.resident == "off" else text.free_memory // _RESIDENT_SHARE
+        if options.resident != "off" and options.stats_memory is not None:
+            room = options.stats_memory
+        self.accelerator = GpuAccelerator(text, self._process, GpuResidentMemory(self.first_device, text, room))
         self._reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     @property
@@ -166,13 +171,34 @@ class GpuEngine:
         return None if statuses is None else [_STATUSES[status] for status in statuses]
 
 
+class GpuResidentMemory:
+    """See ResidentMemory."""
+
+    is_asked_for = True
+
+    def __init__(self, device: Device, text: GpuText, room: int) -> None:
+        """`text` computes on `device`, on which an archive may keep `room` bytes."""
+        self._device = device
+        self._text = text
+        self.room = room
+
+    def open(self) -> tuple[GpuText, int]:
+        """See ResidentMemory.open."""
+        return self._text, self.room
+
+    def call_if_needed(self, give_back: Callable[[], None]) -> None:
+        """See ResidentMemory.call_if_needed."""
+        self._device.lenders.append(WeakMethod(give_back))
+
+
 class GpuAccelerator:
     """See Accelerator. Does all work on one GPU."""
 
-    def __init__(self, device: GpuText, process: int) -> None:
+    def __init__(self, device: GpuText, process: int, resident: GpuResidentMemory) -> None:
         """Uses `device`, which works in the process with the number `process`."""
         self._device = device
         self._process = process
+        self._resident = resident
 
     def arrays(self, num_symbols: int) -> GpuText:
         """See Accelerator.arrays."""
@@ -187,6 +213,11 @@ class GpuAccelerator:
     def search(self, num_bytes: int) -> GpuText:
         """See Accelerator.search."""
         return self.text(num_bytes)
+
+    def resident_memory(self) -> GpuResidentMemory | None:
+        """See Accelerator.resident_memory."""
+        _check_process(self._process)
+        return self._resident if self._resident.room else None
 
     def build_rules(self, parts: PartsInText) -> PartsInRules:
         """See RuleBuilder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are decoded without NumPy
@@ -27,3 +28,23 @@ class Accelerator(Protocol):
 
     def search(self, num_bytes: int) -> TextDevice | None:
         """Returns the device that searches `num_bytes` of text, or None if the CPU does it."""
+
+    def resident_memory(self) -> ResidentMemory | None:
+        """Returns the memory in which words may stay for statistics, or None if nothing may stay."""
+
+
+class ResidentMemory(Protocol):
+    """Device memory in which the words of archives stay."""
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether the user asked for the device. Otherwise it should be used only where it is faster."""
+
+    def open(self) -> tuple[ArrayDevice, int]:
+        """Returns the device, and how many bytes of its memory one archive may keep. May start the device.
+
+        Raises EngineUnavailableError if it cannot be used.
+        """
+
+    def call_if_needed(self, give_back: Callable[[], None]) -> None:
+        """Has `give_back` called, once, when the memory is needed for something else. Holds it weakly."""

@@ -77,6 +77,9 @@ class ArrayDevice(Protocol):
         bits.
         """
 
+    def reserve(self, num_bytes: int) -> None:
+        """Lets arrays of this size stay on the device besides `memory`, or no longer if it is negative."""
+
     def synchronize(self) -> None:
         """Waits for everything that was started."""
 

@@ -154,8 +154,8 @@ class GpuBatch:
     def _decode_all_slices(self, device: Device, wanted: NDArray[np.intp]) -> None:
         """Decodes all slices. Each time the device runs out of memory, tries again with less.
 
-        First the slices are halved, down to LEAST_SLICE_BYTES; then the payloads kept in device memory are dropped.
-        Raises EngineUnavailableError if the memory is still too small.
+        First the slices are halved, down to LEAST_SLICE_BYTES; then words and payloads that stay in device memory are
+        dropped. Raises EngineUnavailableError if the memory is still too small.
         """
         while True:
             try:
@@ -164,6 +164,8 @@ class GpuBatch:
             except cupy.cuda.memory.OutOfMemoryError as error:
                 if device.slice_bytes > LEAST_SLICE_BYTES:
                     device.slice_bytes //= 2
+                elif device.take_back():
+                    pass
                 elif device.store.num_bytes:
                     device.synchronize()  # reads of ranges may still use the payloads
                     device.store.clear()

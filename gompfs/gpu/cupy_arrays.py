@@ -21,7 +21,10 @@ _MOST_MEMORY = 9 << 28  # default limit: a device needs less than 4 GB including
 
 
 class GpuArrays:
-    """See ArrayDevice: one CUDA device, used through CuPy. `peak_bytes` is the most device memory used so far."""
+    """See ArrayDevice: one CUDA device, used through CuPy.
+
+    `peak_bytes` is the most device memory used so far; `free_memory`, in bytes, what was free at the start.
+    """
 
     xp = cupy
 
@@ -39,10 +42,12 @@ class GpuArrays:
         self._modules: dict[str, cupy.RawModule] = {}
         self._kernels: dict[tuple[str, str], cupy.RawKernel] = {}
         self.peak_bytes = 0
+        self._reserved = 0
         try:
             with self._context as device:
                 self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
-                self.memory = memory or min(device.mem_info[0] // 2, _MOST_MEMORY)
+                self.free_memory = int(device.mem_info[0])
+                self.memory = memory or min(self.free_memory // 2, _MOST_MEMORY)
                 self._pool = cupy.cuda.MemoryPool()
                 self._pool.set_limit(size=self.memory)
                 self.shared_memory = device.attributes["MaxSharedMemoryPerBlockOptin"]
@@ -90,6 +95,12 @@ class GpuArrays:
             code = read_source(source)
             self._modules[source] = cupy.RawModule(code=code, options=compile_options(), backend="nvrtc")
         return self._modules[source]
+
+    def reserve(self, num_bytes: int) -> None:
+        """See ArrayDevice.reserve."""
+        with self._lock, self._context:
+            self._reserved += num_bytes
+            self._pool.set_limit(size=self.memory + self._reserved)
 
     def synchronize(self) -> None:
         """See ArrayDevice.synchronize."""

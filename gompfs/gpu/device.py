@@ -6,9 +6,10 @@ Only the GPU engine's modules import CuPy.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
+from weakref import WeakMethod
 
 import cupy
 import numpy as np
@@ -140,6 +141,8 @@ class Device:
         """Slots whose work goes on after the call that has queued it. It may use heads and resident payloads."""
         self.ranges: RangeDevice | None = None
         """What reads ranges of files, once it is needed."""
+        self.lenders: list[WeakMethod[Callable[[], None]]] = []
+        """What to call if there is too little memory; each gives back memory that was kept for later."""
         with cupy.cuda.Device(number) as device:
             cupy.cuda.runtime.deviceSetLimit(_LIMIT_MAX_L2_FETCH_GRANULARITY, _L2_FETCH_BYTES)
             self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
@@ -183,6 +186,14 @@ class Device:
         """Waits for all work of all slots."""
         for slot in (*self.slots, *self.slots_beside):
             slot.stream.synchronize()
+
+    def take_back(self) -> bool:
+        """Has all lenders give back their memory. Returns whether there were any."""
+        lenders, self.lenders = self.lenders, []
+        calls = [give_back for lender in lenders if (give_back := lender()) is not None]
+        for give_back in calls:
+            give_back()
+        return bool(calls)
 
     def release(self) -> None:
         """Returns all device memory of the slots to CUDA."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from gompfs._native import statistics as _statistics
 from gompfs.gpu.arrays import Array, ArrayDevice
 
-_SOURCE_OF_NGRAMS = "statistics/ngrams"
+SOURCE_OF_NGRAMS = "statistics/ngrams"
 _NODE = 1 << 31
 _BYTES_OF_AN_ITEM = 24  # bytes per edge or term: two numbers, and a second copy of both sorted for a direction
 _MAX_NARROW = 4096
@@ -67,6 +69,11 @@ class Edges:
     targets: Array
     levels: Levels
 
+    @property
+    def num_bytes(self) -> int:
+        """The device memory in bytes."""
+        return int(self.sources.nbytes + self.targets.nbytes + self.levels.device_starts.nbytes)
+
     @classmethod
     def of(cls, device: ArrayDevice, sources: Array, targets: Array, levels_of_nodes: Array) -> Edges:
         """Sorts the edges from `sources` to `targets`.
@@ -79,6 +86,120 @@ class Edges:
         return cls(sources[order], targets[order], Levels.of(device, levels[order], num_levels))
 
 
+class FlatForest:
+    """The nodes of a forest in device memory, and their elements: words, or nodes with bit 31 set.
+
+    Files are the first nodes, rules follow. `files` has the number of each file. The elements of node i are
+    elements[starts[i] : starts[i + 1]]. `depths` and `heights` order the nodes: a node that uses another one has less
+    depth and more height. `starts` is uint64, the others are uint32.
+    """
+
+    def __init__(
+        self, device: ArrayDevice, files: Array, starts: Array, elements: Array, depths: Array, heights: Array
+    ) -> None:
+        self.device = device
+        self.files, self.starts, self.elements = files, starts, elements
+        self.depths, self.heights = depths, heights
+        self.num_files = int(files.size)
+        self.num_nodes = int(depths.size)
+        self.num_elements = int(elements.size)
+
+    @classmethod
+    def upload(cls, device: ArrayDevice, forest: _statistics.Forest) -> FlatForest:
+        """Returns a copy in device memory."""
+        arrays = (forest.files, forest.starts, forest.elements, forest.depths, forest.heights)
+        return cls(device, *(device.upload(array) for array in arrays))
+
+    @staticmethod
+    def bytes_of(forest: _statistics.Forest) -> int:
+        """Returns the device memory that the copy of a forest takes."""
+        arrays = (forest.files, forest.starts, forest.elements, forest.depths, forest.heights)
+        return sum(array.nbytes for array in arrays)
+
+    def with_files(self, files: Array) -> FlatForest:
+        """Returns the same forest with other numbers of the files."""
+        return FlatForest(self.device, files, self.starts, self.elements, self.depths, self.heights)
+
+    def nodes_of_elements(self) -> Array:
+        """Returns the node of each element (uint32)."""
+        nodes = self.device.xp.empty(self.num_elements, np.uint32)
+        arguments = (self.starts, self.num_nodes, self.num_elements, nodes)
+        self.device.launch("statistics/levels", "name_nodes", self.num_elements, *arguments)
+        return nodes
+
+    def only(self, is_kept: Array) -> FlatForest:
+        """Returns the forest of some nodes. What a kept node uses must be kept too.
+
+        `is_kept` (bool) says which. Levels may remain without nodes.
+        """
+        device, xp = self.device, self.device.xp
+        kept = xp.flatnonzero(is_kept)
+        sizes = (self.starts[1:] - self.starts[:-1])[kept]
+        starts = xp.zeros(kept.size + 1, np.uint64)
+        starts[1:] = xp.cumsum(sizes, dtype=np.uint64)
+        total = int(starts[-1])
+        part = FlatForest(
+            device, self.files[kept[kept < self.num_files]], starts, xp.empty(total, np.uint32), self.depths[kept],
+            self.heights[kept],
+        )  # fmt: skip
+        nodes = part.nodes_of_elements()
+        shifts = self.starts[kept].astype(np.int64) - starts[:-1].astype(np.int64)
+        elements = self.elements[xp.arange(total, dtype=np.int64) + shifts[nodes]]
+        numbers = xp.cumsum(is_kept, dtype=np.uint32) - np.uint32(1)
+        is_child = elements >= _NODE
+        children = xp.where(is_child, elements & np.uint32(_NODE - 1), np.uint32(0))
+        part.elements = xp.where(is_child, numbers[children] | np.uint32(_NODE), elements)
+        return part
+
+    def find_ends(self, capacity: int) -> Ends:
+        """Returns the head and tail buffers of the rules, `capacity` words each. See G-TADOC section 4.3."""
+        device, xp = self.device, self.device.xp
+        heights = self.heights[self.num_files :]
+        order = xp.argsort(heights)
+        num_levels = int(heights.max()) + 1 if heights.size else 0
+        levels = Levels.of(device, heights[order], num_levels)
+        nodes = (order + self.num_files).astype(np.uint32)
+        heads, tails = (xp.empty(self.num_nodes * capacity, np.uint32) for _ in range(2))
+        ends = Ends(capacity, heads, tails, xp.zeros(self.num_nodes, np.uint32))
+        rules = (self.starts, self.elements, nodes)
+        for first, last, is_narrow in levels.launches():
+            begin, end = levels.items(first, last)
+            if is_narrow:
+                arguments = (*rules, levels.device_starts, first, last, *ends.arguments)
+                device.launch(SOURCE_OF_NGRAMS, "find_ends_of_levels", end - begin, *arguments, one_cta=True)
+            else:
+                device.launch(SOURCE_OF_NGRAMS, "find_ends", end - begin, *rules, begin, end, *ends.arguments)
+        return ends
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The first and last words of the rules of a forest, `capacity` words for each; `sizes` says how many there are."""
+
+    capacity: int
+    heads: Array
+    tails: Array
+    sizes: Array
+
+    @property
+    def arguments(self) -> tuple[object, ...]:
+        """Capacity and buffers in the order in which kernels take them."""
+        return (np.uint32(self.capacity), self.heads, self.tails, self.sizes)
+
+    @property
+    def num_bytes(self) -> int:
+        """The device memory in bytes."""
+        return int(self.heads.nbytes + self.tails.nbytes + self.sizes.nbytes)
+
+
+class _Sized(Protocol):
+    @property
+    def num_bytes(self) -> int: ...
+
+
+_Kept = TypeVar("_Kept", bound=_Sized)
+
+
 class DeviceForest:
     """A forest with its terms. A term is a word of the text, or an n-gram numbered in the order of the n-gram keys.
 
@@ -86,33 +207,46 @@ class DeviceForest:
     (uint32) have an entry for each occurrence of a term in a node. Terms are below `num_terms`.
     """
 
-    def __init__(self, device: ArrayDevice, forest: _statistics.Forest) -> None:
-        """Uploads a forest. It has no terms until `use_words` or `use_ngrams` is called."""
-        self.device = device
-        self.num_files = forest.files.size
-        self.num_nodes = forest.depths.size
-        self.files = device.upload(forest.files)
-        self.depths = device.upload(forest.depths)
-        self.heights = device.upload(forest.heights)
+    def __init__(self, flat: FlatForest, room: int | None = None) -> None:
+        """There are no terms until `use_words` or `use_ngrams` is called.
+
+        For a forest that stays on the device, `room` is how many bytes that are made of it may stay too.
+        """
+        self.device = flat.device
+        self.num_files, self.num_nodes = flat.num_files, flat.num_nodes
+        self.files, self.depths, self.heights = flat.files, flat.depths, flat.heights
         self.keys: tuple[Array, ...] = ()
         self.num_terms = 0
-        self._num_elements = forest.elements.size
-        self._starts = device.upload(forest.starts)
-        self._elements = device.upload(forest.elements)
+        self.room = room
+        self._flat: FlatForest | None = flat
+        self._kept: dict[str, _Sized] = {}
 
     @property
     def num_bytes(self) -> int:
-        """The device memory in bytes, including edges and terms sorted for one direction."""
+        """The device memory in bytes, including edges and terms sorted for one direction; 0 for one that stays."""
+        if self.room is not None:
+            return 0
         return 16 * self.num_nodes + _BYTES_OF_AN_ITEM * int(self.parents.size + self.terms.size)
+
+    def kept(self, name: str, make: Callable[[], _Kept]) -> _Kept:
+        """Returns what `make` returns, and keeps it under this name for the next call if there is room for it."""
+        if name in self._kept:
+            return cast("_Kept", self._kept[name])
+        made = make()
+        if self.room is None:
+            self._kept[name] = made
+        elif made.num_bytes <= self.room:
+            self.room -= made.num_bytes
+            self._kept[name] = made
+        return made
 
     def use_words(self, num_words: int) -> None:
         """Makes words the terms; their numbers are below `num_words`."""
-        nodes = self._find_edges()
-        is_word = self._elements < _NODE
+        flat, nodes = self._find_edges()
+        is_word = flat.elements < _NODE
         self.term_nodes = nodes[is_word]
-        self.terms = self._elements[is_word]
+        self.terms = flat.elements[is_word]
         self.num_terms = num_words
-        self._drop_elements()
 
     def use_ngrams(self, ngram_length: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
         """Makes n-grams of `ngram_length` words the terms.
@@ -121,70 +255,44 @@ class DeviceForest:
         words that precede others in an n-gram; if empty, they keep their numbers. Sets `keys` to the keys by term:
         (high, low) or (low,), each uint64.
         """
-        high, low, self.term_nodes = self._find_ngrams(self._find_edges(), ngram_length - 1, bits, inner_ranks)
-        self._drop_elements()
+        flat, nodes = self._find_edges()
+        high, low, self.term_nodes = _find_ngrams(flat, nodes, ngram_length - 1, bits, inner_ranks)
+        del flat, nodes
         halves = (low,) if ngram_length * bits <= 64 else (high, low)
         del high, low
         self.terms, self.keys = _number(self.device, halves)
         self.num_terms = self.keys[0].size
 
-    def _find_edges(self) -> Array:
-        """Sets parents and children. Returns the node of each element."""
-        nodes = self.device.xp.empty(self._num_elements, np.uint32)
-        arguments = (self._starts, self.num_nodes, self._num_elements, nodes)
-        self.device.launch("statistics/levels", "name_nodes", self._num_elements, *arguments)
-        is_child = self._elements >= _NODE
+    def _find_edges(self) -> tuple[FlatForest, Array]:
+        """Sets parents and children, and drops the elements. Returns them once more, and the node of each."""
+        flat, self._flat = self._flat, None
+        assert flat is not None, "the forest has its terms"
+        nodes = flat.nodes_of_elements()
+        is_child = flat.elements >= _NODE
         self.parents = nodes[is_child]
-        self.children = self._elements[is_child] & np.uint32(_NODE - 1)
-        return nodes
+        self.children = flat.elements[is_child] & np.uint32(_NODE - 1)
+        return flat, nodes
 
-    def _drop_elements(self) -> None:
-        del self._starts, self._elements
 
-    def _find_ngrams(
-        self, node_of_elements: Array, capacity: int, bits: int, inner_ranks: NDArray[np.uint32]
-    ) -> tuple[Array, Array, Array]:
-        """Returns the high and low halves of the n-gram keys, and the node of each n-gram."""
-        device, xp = self.device, self.device.xp
-        ends = self._find_ends(capacity)
-        counts = xp.empty(self._num_elements, np.uint32)
-        forest = (self._starts, self._elements, node_of_elements, self._num_elements)
-        elements = (*forest, np.uint32(capacity), *ends)
-        device.launch(_SOURCE_OF_NGRAMS, "count_ngrams", self._num_elements, *elements, counts)
-        ngram_starts = xp.cumsum(counts, dtype=np.uint64)
-        total = int(ngram_starts[-1]) if ngram_starts.size else 0
-        ngram_starts -= counts
-        del counts
-        high, low = xp.empty(total, np.uint64), xp.empty(total, np.uint64)
-        nodes = xp.empty(total, np.uint32)
-        ranks = device.upload(inner_ranks) if inner_ranks.size else None
-        arguments = (*elements, np.uint32(bits), ranks, ngram_starts, high, low, nodes)
-        device.launch(_SOURCE_OF_NGRAMS, "write_ngrams", self._num_elements, *arguments)
-        return high, low, nodes
-
-    def _find_ends(self, capacity: int) -> tuple[Array, Array, Array]:
-        """Returns the head and tail buffers of the rules, `capacity` words each, and how many words each buffer has.
-
-        See G-TADOC section 4.3.
-        """
-        device, xp = self.device, self.device.xp
-        heights = self.heights[self.num_files :]
-        order = xp.argsort(heights)
-        num_levels = int(heights.max()) + 1 if heights.size else 0
-        levels = Levels.of(device, heights[order], num_levels)
-        nodes = (order + self.num_files).astype(np.uint32)
-        heads, tails = (xp.empty(self.num_nodes * capacity, np.uint32) for _ in range(2))
-        ends = (heads, tails, xp.zeros(self.num_nodes, np.uint32))
-        common = (np.uint32(capacity), *ends)
-        rules = (self._starts, self._elements, nodes)
-        for first, last, is_narrow in levels.launches():
-            begin, end = levels.items(first, last)
-            if is_narrow:
-                arguments = (*rules, levels.device_starts, first, last, *common)
-                device.launch(_SOURCE_OF_NGRAMS, "find_ends_of_levels", end - begin, *arguments, one_cta=True)
-            else:
-                device.launch(_SOURCE_OF_NGRAMS, "find_ends", end - begin, *rules, begin, end, *common)
-        return ends
+def _find_ngrams(
+    forest: FlatForest, node_of_elements: Array, capacity: int, bits: int, inner_ranks: NDArray[np.uint32]
+) -> tuple[Array, Array, Array]:
+    """Returns the high and low halves of the n-gram keys, and the node of each n-gram."""
+    device, xp, num_elements = forest.device, forest.device.xp, forest.num_elements
+    ends = forest.find_ends(capacity)
+    counts = xp.empty(num_elements, np.uint32)
+    elements = (forest.starts, forest.elements, node_of_elements, num_elements, *ends.arguments)
+    device.launch(SOURCE_OF_NGRAMS, "count_ngrams", num_elements, *elements, counts)
+    ngram_starts = xp.cumsum(counts, dtype=np.uint64)
+    total = int(ngram_starts[-1]) if ngram_starts.size else 0
+    ngram_starts -= counts
+    del counts
+    high, low = xp.empty(total, np.uint64), xp.empty(total, np.uint64)
+    nodes = xp.empty(total, np.uint32)
+    ranks = device.upload(inner_ranks) if inner_ranks.size else None
+    arguments = (*elements, np.uint32(bits), ranks, ngram_starts, high, low, nodes)
+    device.launch(SOURCE_OF_NGRAMS, "write_ngrams", num_elements, *arguments)
+    return high, low, nodes
 
 
 def _number(device: ArrayDevice, halves: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:

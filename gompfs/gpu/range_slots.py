@@ -109,13 +109,15 @@ class RangeDevice:
         self.slice_bytes = min(_SLICE_BYTES, max(memory // _SLICES_IN_MEMORY, LEAST_SLICE_BYTES))
 
     def make_room(self, error: cupy.cuda.memory.OutOfMemoryError) -> None:
-        """Frees memory after `error`: halves the slices, down to LEAST_SLICE_BYTES; then drops the resident payloads.
+        """Frees memory after `error`: halves the slices, down to LEAST_SLICE_BYTES; then drops what stays.
 
         Raises EngineUnavailableError if that was done before.
         """
         self.device.synchronize()
         if self.slice_bytes > LEAST_SLICE_BYTES:
             self.slice_bytes = max(self.slice_bytes // 2, LEAST_SLICE_BYTES)
+        elif self.device.take_back():
+            pass
         elif self.device.store.num_bytes:
             self.device.store.clear()
         else:

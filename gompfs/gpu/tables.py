@@ -43,6 +43,12 @@ class Tables:
         """Adds 1 to the count of each item in the table of its owner (both uint32)."""
         self._device.launch(SOURCE_OF_TABLES, "add_items", owners.size, owners, items, owners.size, *self.arguments)
 
+    def add_to(self, sums: Array, owners: Array, weights: Array) -> None:
+        """Adds the tables of some owners (uint32) to sums by item, each weights[owner] times (both uint64)."""
+        starts = self.slot_starts(owners)
+        arguments = (owners, starts, owners.size, self.starts, self.items, self.counts, self.sizes, weights, sums)
+        self._device.launch(SOURCE_OF_TABLES, "sum_tables", int(starts[-1]), *arguments)
+
     def slot_starts(self, owners: Array) -> Array:
         """Returns the running sum of the capacities of these owners' tables, beginning with 0 (uint64)."""
         xp = self._device.xp

@@ -7,6 +7,7 @@ level at once; then the next level follows. The results are pairs that are sorte
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -50,6 +51,16 @@ class LevelFlow:
         self._device = forest.device
         self._edges = Edges.of(forest.device, sources, targets, levels_of_nodes)
 
+    @property
+    def sources(self) -> Array:
+        """The nodes that edges come from, in any order."""
+        return self._edges.sources
+
+    @property
+    def num_bytes(self) -> int:
+        """The device memory in bytes."""
+        return self._edges.num_bytes
+
     def add_values(self, values: Array, limit: int) -> None:
         """Adds up numbers by node (uint64). An edge carries at most `limit`."""
         edges = self._edges
@@ -85,11 +96,25 @@ class TopDown:
     def __init__(self, forest: DeviceForest) -> None:
         """Sorts the edges from parents to children."""
         self._forest = forest
-        self._flow = LevelFlow(forest, forest.parents, forest.children, forest.depths)
+        self._flow = forest.kept(
+            self.name, lambda: LevelFlow(forest, forest.parents, forest.children, forest.depths)
+        )
 
     def counts(self) -> Array:
         """Returns how often each term occurs in all files together (uint64)."""
         return self._of_terms(self._weights(2**63))
+
+    def work_of_counts(self) -> Work:
+        """Returns the work of `counts`: a number passes along each edge, and to each term."""
+        forest = self._forest
+        return Work(int(forest.parents.size + forest.terms.size), 8 * (forest.num_nodes + forest.num_terms))
+
+    def reach(self, files: Array) -> Array:
+        """Returns which nodes some files use (bool); `files` are their nodes."""
+        weights = self._forest.device.xp.zeros(self._forest.num_nodes, np.uint64)
+        weights[files] = 1
+        self._flow.add_values(weights, 1)
+        return weights > 0
 
     def _weights(self, limit: int) -> Array:
         forest = self._forest
@@ -142,23 +167,49 @@ class BottomUp:
     def __init__(self, forest: DeviceForest) -> None:
         """Sorts the edges from children to parents, for parents that are rules."""
         self._forest = forest
-        self._children, parents = self._split_edges()
-        self._flow = LevelFlow(forest, self._children, parents, forest.heights)
-        self._split_terms()
+        edges = forest.kept(self.name, lambda: _EdgesOfRules(forest))
+        self._flow, self._file_edges = edges.flow, edges.of_files
+        self._children = self._flow.sources
 
-    def _split_edges(self) -> tuple[Array, Array]:
-        """Sets the edges of files: rules, files. Returns the edges between rules: children, parents."""
-        forest = self._forest
-        is_of_file = forest.parents < forest.num_files
-        self._file_edges = forest.children[is_of_file], forest.parents[is_of_file]
-        return forest.children[~is_of_file], forest.parents[~is_of_file]
+    def add_up(self, values: Array) -> Array:
+        """Adds numbers of nodes (uint64) to those of all nodes that use them. Returns those of the files."""
+        self._flow.add_values(values, 2**63)
+        add_along(self._forest.device, *self._file_edges, values, values)
+        return values[: self._forest.num_files]
 
-    def _split_terms(self) -> None:
-        """Separates the terms of files from those of rules."""
-        forest = self._forest
-        is_of_file = forest.term_nodes < forest.num_files
-        self._file_terms = forest.term_nodes[is_of_file], forest.terms[is_of_file]
-        self._rule_terms = forest.term_nodes[~is_of_file], forest.terms[~is_of_file]
+    def counts(self) -> Array:
+        """Returns how often each term occurs in all files together (uint64). Call `work` first.
+
+        The tables of the rules that files use are added up, each as often as files use its rule (G-TADOC, algorithm 2).
+        """
+        forest, xp = self._forest, self._forest.device.xp
+        sums = xp.zeros(forest.num_terms, np.uint64)
+        tables = self._tables_of_rules()
+        rules = self._file_edges[0]
+        weights = xp.bincount(rules, minlength=forest.num_nodes).astype(np.uint64) if rules.size else None
+        if weights is not None:
+            tables.add_to(sums, xp.flatnonzero(weights).astype(np.uint32), weights)
+        terms = self._file_terms[1]
+        if terms.size:
+            sums += xp.bincount(terms, minlength=forest.num_terms).astype(np.uint64)
+        return sums
+
+    def work_of_counts(self) -> Work:
+        """Returns the work of `counts`. It is that of `work`, if each rule were in one file."""
+        return self.work()
+
+    @cached_property
+    def _file_terms(self) -> tuple[Array, Array]:
+        """The terms of files: nodes, terms."""
+        return self._terms_of(self._forest.term_nodes < self._forest.num_files)
+
+    @cached_property
+    def _rule_terms(self) -> tuple[Array, Array]:
+        """The terms of rules: nodes, terms."""
+        return self._terms_of(self._forest.term_nodes >= self._forest.num_files)
+
+    def _terms_of(self, chosen: Array) -> tuple[Array, Array]:
+        return self._forest.term_nodes[chosen], self._forest.terms[chosen]
 
     def work(self) -> Work:
         """The first pass. Uses that a rule has at most as many distinct terms as itself and its children together."""
@@ -174,15 +225,41 @@ class BottomUp:
 
     def postings(self, file_bits: int) -> PairCounts:
         """Returns how often each term occurs in each file, as pairs (term, file). Call `work` first."""
-        forest, device = self._forest, self._forest.device
-        tables = Tables(device, self._bounds)
-        tables.add_items(*self._rule_terms)
-        self._flow.add_tables(tables)
-        tables.check()
+        forest = self._forest
+        tables = self._tables_of_rules()
         sources, files = self._file_edges
         nodes, terms = self._file_terms
         layout = PairLayout(False, forest.num_terms.bit_length(), file_bits)
-        return add_up(tables, (sources, forest.files[files]), (forest.files[nodes], terms), layout, device)
+        return add_up(tables, (sources, forest.files[files]), (forest.files[nodes], terms), layout, forest.device)
+
+    def _tables_of_rules(self) -> Tables:
+        """Returns how often each term occurs in each rule and the rules below."""
+        tables = Tables(self._forest.device, self._bounds)
+        tables.add_items(*self._rule_terms)
+        self._flow.add_tables(tables)
+        tables.check()
+        return tables
+
+
+class _EdgesOfRules:
+    """The edges of a forest from children to parents: between rules, sorted by level, and from rules to files."""
+
+    def __init__(self, forest: DeviceForest) -> None:
+        self.of_files, of_rules = split_edges(forest)
+        self.flow = LevelFlow(forest, *of_rules, forest.heights)
+
+    @property
+    def num_bytes(self) -> int:
+        """The device memory in bytes."""
+        return self.flow.num_bytes + sum(int(array.nbytes) for array in self.of_files)
+
+
+def split_edges(forest: DeviceForest) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Returns the edges from rules to files, and the edges between rules, each as (children, parents)."""
+    is_of_file = forest.parents < forest.num_files
+    chosen = (is_of_file, ~is_of_file)
+    of_files, of_rules = ((forest.children[which], forest.parents[which]) for which in chosen)
+    return of_files, of_rules
 
 
 def add_along(

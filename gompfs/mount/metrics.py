@@ -15,14 +15,18 @@ from gompfs._native.fuse import FIRST_TIME_LOG2, ServedArchive
 from gompfs.archive import Archive
 from gompfs.errors import display_path
 from gompfs.mount.metric_set import MetricSet
+from gompfs.statistics.answering import Answering
 
 # The daemon imports this module when it mounts.
 _STARTED_AT = time.time()
 _STARTED_MONOTONIC = time.monotonic()
 
 
-def metrics(archive: Archive, served: ServedArchive) -> MetricSet:
-    """Returns all metrics of the mount that this process serves. `served` has counted the requests."""
+def metrics(archive: Archive, served: ServedArchive, answering: Answering) -> MetricSet:
+    """Returns all metrics of the mount that this process serves.
+
+    `served` has counted the requests, and `answering` the statistics.
+    """
     found = MetricSet()
     found.describe("gompfs_info", "gauge", "Archive, version, engine and process of the mount; the value is always 1.")
     facts = {
@@ -37,6 +41,7 @@ def metrics(archive: Archive, served: ServedArchive) -> MetricSet:
     _describe_requests(found, served)
     _describe_blocks(found, archive)
     _describe_decoding(found, archive)
+    _describe_statistics(found, answering)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     found.single("process_start_time_seconds", "gauge", "Start time of the mount in seconds since 1970.", _STARTED_AT)
     uptime = time.monotonic() - _STARTED_MONOTONIC
@@ -73,6 +78,17 @@ def _describe_decoding(found: MetricSet, archive: Archive) -> None:
     _describe_engines(found, "gompfs_decoded_blocks_total", "Blocks decoded for reads and statistics.", blocks)
     _describe_engines(found, "gompfs_decoded_bytes_total", "Decompressed size of the decoded blocks.", sizes)
     _describe_engines(found, "gompfs_decode_seconds_total", "Time during which blocks were being decoded.", seconds)
+
+
+def _describe_statistics(found: MetricSet, answering: Answering) -> None:
+    counts, seconds = "gompfs_statistics_total", "gompfs_statistics_seconds_total"
+    times = [({"statistic": kind, "engine": engine}, times) for (kind, engine), times in answering.all_times().items()]
+    found.describe(counts, "counter", "Statistics computed, by kind and engine.")
+    for labels, done in times:
+        found.sample(counts, labels, done.count)
+    found.describe(seconds, "counter", "Time until the first bytes of these statistics were known.")
+    for labels, done in times:
+        found.sample(seconds, labels, done.seconds)
 
 
 def _describe_engines(found: MetricSet, name: str, help_text: str, values: Mapping[str, float]) -> None:

@@ -12,6 +12,7 @@ from gompfs._native.fuse import ServedArchive
 from gompfs.archive import Archive
 from gompfs.mount.metrics import metrics
 from gompfs.mount.pattern_files import PATTERN_DIRECTORIES, PatternReport, is_pattern_file
+from gompfs.statistics.answering import Answering
 from gompfs.statistics.grammar_cache import GrammarCache
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class VirtualContent:
         self._served = served
         self._fuse_api = fuse_api
         self._grammars = GrammarCache(archive)
+        self.answering = Answering(archive)
         self.describe_passthrough: Callable[[], str] | None = None
         """Returns the state of passthrough as text for users. None until the mount has decided about passthrough."""
 
@@ -45,18 +47,19 @@ class VirtualContent:
 
         share_arenas()
         if name == METRICS:
-            return FixedReport(metrics(self._archive, self._served).as_text())
+            return FixedReport(metrics(self._archive, self._served, self.answering).as_text())
         if name == METRICS_JSON:
-            return FixedReport(metrics(self._archive, self._served).as_json())
+            return FixedReport(metrics(self._archive, self._served, self.answering).as_json())
         if is_pattern_file(name):
             return PatternReport(self._archive, name)
         describe = self.describe_passthrough
         facts = MountFacts(self._fuse_api, None if describe is None else describe())
-        return compute(name, self._archive, grammars=self._grammars.get, mount=facts)
+        return compute(name, self._archive, grammars=self._grammars.get, mount=facts, answering=self.answering)
 
     def close(self) -> None:
-        """Free the cached grammars."""
+        """Free the cached grammars, and what stays on a GPU."""
         self._grammars.drop()
+        self.answering.drop("the archive is closed")
 
 
 def virtual_file_names() -> list[bytes]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import Direction
 from gompfs.errors import StatsUnavailableError
-from gompfs.gpu.arrays import ArrayDevice
-from gompfs.gpu.forest import DeviceForest
+from gompfs.gpu.arrays import Array, ArrayDevice
+from gompfs.gpu.forest import DeviceForest, FlatForest
 from gompfs.gpu.tables import PairCounts
 from gompfs.gpu.traversal import BottomUp, TopDown
 from gompfs.grammar import CountedWords, Grammar
@@ -31,9 +30,70 @@ _MOST_SYMBOLS = 3 << 20  # symbols per range: the postings of a range are also i
 def count_words(grammar: Grammar, traversal: Traversal, inos: Collection[int] | None = None) -> CountedWords:
     """Counts the words of a grammar on `traversal.device`, in the files `inos` (None: all)."""
     assert traversal.device is not None
-    counter = DeviceCounter(traversal.device, traversal, traversal.times or PhaseTimes())
-    counts = counter.word_counts(grammar.native, ino_array(inos))
-    return CountedWords(grammar, counts)
+    times = traversal.times or PhaseTimes()
+    native, of_files = grammar.native, ino_array(inos)
+    num_threads = traversal.num_threads or default_threads()
+
+    def flatten(begin: int, end: int) -> _statistics.Forest:
+        return _statistics.forest_of_grammar(native, of_files, begin, end, num_threads)
+
+    text = FlattenedText(traversal.device, native.part_sizes(), flatten, times)
+    return CountedWords(grammar, DeviceCounter(traversal.device, traversal, times).word_counts(text, grammar.num_words))
+
+
+class DeviceText(Protocol):
+    """The text that is counted on a device."""
+
+    @property
+    def part_sizes(self) -> Sequence[tuple[int, int]]:
+        """By part of the text: its number of files, and of elements of nodes or symbols."""
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether the text is on the device already. Then no more memory is needed for more files."""
+
+    def forest(self, begin: int, end: int) -> DeviceForest:
+        """Returns the files `begin` to `end` - 1, counted over the parts, without terms. Raises MemoryError."""
+
+    def words(self, begin: int, end: int, num_words: int) -> DeviceForest:
+        """Returns the same with words as its terms. Raises MemoryError."""
+
+
+class FlattenedText:
+    """See DeviceText. Each forest is made on the host, and uploaded."""
+
+    is_resident = False
+
+    def __init__(
+        self,
+        device: ArrayDevice,
+        part_sizes: Sequence[tuple[int, int]],
+        flatten: Callable[[int, int], _statistics.Forest],
+        times: PhaseTimes,
+    ) -> None:
+        """`flatten` makes the forest of a range of files."""
+        self.part_sizes = part_sizes
+        self._device = device
+        self._flatten = flatten
+        self._times = times
+
+    def forest(self, begin: int, end: int) -> DeviceForest:
+        """See DeviceText.forest."""
+        with self._times.of("flatten"):
+            forest = self._flatten(begin, end)
+        with self._times.of("upload", self._device):
+            return DeviceForest(FlatForest.upload(self._device, forest))
+
+    def words(self, begin: int, end: int, num_words: int) -> DeviceForest:
+        """See DeviceText.words."""
+        return with_words(self.forest(begin, end), num_words, self._times)
+
+
+def with_words(forest: DeviceForest, num_words: int, times: PhaseTimes) -> DeviceForest:
+    """Returns a forest with words, which are below `num_words`, as its terms."""
+    with times.of("initialise", forest.device):
+        forest.use_words(num_words)
+    return forest
 
 
 class DeviceCounter:
@@ -43,7 +103,7 @@ class DeviceCounter:
     bottom_up: type[BottomUp] = BottomUp
 
     def __init__(self, device: ArrayDevice, traversal: Traversal, times: PhaseTimes) -> None:
-        """Uses the settings of `traversal`. Its threads put rules into arrays.
+        """Uses the settings of `traversal`. Its threads store what was counted.
 
         Adds the seconds of each phase to `times`.
         """
@@ -53,32 +113,45 @@ class DeviceCounter:
         self._num_threads = traversal.num_threads or default_threads()
         self._times = times
 
-    def word_counts(self, grammar: _grammar.Grammar, inos: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
-        """Returns how often each word of the dictionary occurs in the files `inos` (None: all), as uint64."""
+    def word_counts(self, text: DeviceText, num_words: int) -> NDArray[np.uint64]:
+        """Returns how often each word occurs in all files of a text, as uint64; words are below `num_words`."""
 
         def count(begin: int, end: int) -> NDArray[np.uint64]:
-            with self._times.of("flatten"):
-                forest = _statistics.forest_of_grammar(grammar, inos, begin, end, self._num_threads)
-            on_device = self._upload(forest)
-            with self._times.of("initialise", self._device):
-                on_device.use_words(grammar.num_words)
-                traversal = self.top_down(on_device)
-            with self._times.of("traverse", self._device):
-                counts = traversal.counts()
+            counts = self._count_all(text.words(begin, end, num_words))
             with self._times.of("download"):
                 return self._device.download(counts)
 
-        total = np.zeros(grammar.num_words, np.uint64)
+        total = np.zeros(num_words, np.uint64)
+        part_sizes = [_together(text.part_sizes)] if text.is_resident else text.part_sizes
         with self._device:
-            for counts in self._in_ranges(grammar.part_sizes(), _BYTES_OF_A_WORD, count):
+            for counts in self._in_ranges(part_sizes, _BYTES_OF_A_WORD, count):
                 total += counts
         return total
+
+    def files_of_words(self, text: DeviceText, num_words: int) -> tuple[NDArray[np.uint32], int]:
+        """Returns in how many files each word is (uint32), and how many files have words. No file is in two parts."""
+
+        def count(begin: int, end: int) -> tuple[NDArray[np.uint32], int]:
+            xp = self._device.xp
+            counted = self._count_postings(text.words(begin, end, num_words))
+            files = xp.bincount(counted.firsts.astype(np.int64), minlength=num_words) if counted.keys.size else None
+            num_files = int(xp.unique(counted.seconds).size)
+            with self._times.of("download"):
+                found = np.zeros(num_words) if files is None else self._device.download(files)
+            return found.astype(np.uint32), num_files
+
+        total, num_files = np.zeros(num_words, np.uint32), 0
+        with self._device:
+            for files, more in self._in_ranges(text.part_sizes, _BYTES_OF_A_WORD, count):
+                total += files
+                num_files += more
+        return total, num_files
 
     def gather(
         self,
         postings: _statistics.Postings,
         corpus: _statistics.Corpus,
-        part_sizes: Sequence[tuple[int, int]],
+        text: DeviceText,
         ngram_length: int,
         *,
         per_file: bool,
@@ -86,50 +159,46 @@ class DeviceCounter:
         """Counts the n-grams of `ngram_length` words, per file or in all files together. Adds them to `postings`."""
 
         def count(begin: int, end: int) -> None:
-            with self._times.of("flatten"):
-                forest = _statistics.forest_of_corpus(corpus, begin, end, self._num_threads)
-            on_device = self._upload(forest)
-            with self._times.of("initialise", self._device):
-                if ngram_length == 1:
-                    on_device.use_words(corpus.num_words)
-                else:
-                    on_device.use_ngrams(ngram_length, corpus.bits, corpus.inner_ranks)
-            counted = self._count_postings(on_device) if per_file else self._count_all(on_device)
+            if ngram_length == 1:
+                forest = text.words(begin, end, corpus.num_words)
+            else:
+                forest = text.forest(begin, end)
+                with self._times.of("initialise", self._device):
+                    forest.use_ngrams(ngram_length, corpus.bits, corpus.inner_ranks)
+            counted = self._count_postings(forest) if per_file else self._count_together(forest)
             with self._times.of("download"):
-                keys, of_keys = (self._device.download(array) for array in _as_postings(on_device, counted))
-                postings.add(keys, of_keys)
+                keys, of_keys = (self._device.download(array) for array in _as_postings(forest, counted))
+            with self._times.of("emit"):
+                postings.add(keys, of_keys, self._num_threads)
 
         bytes_of_an_element = _BYTES_OF_A_WORD if ngram_length == 1 else _BYTES_OF_AN_NGRAM
         with self._device:
-            for _ in self._in_ranges(part_sizes, bytes_of_an_element, count):
+            for _ in self._in_ranges(text.part_sizes, bytes_of_an_element, count):
                 pass
 
-    def _upload(self, forest: _statistics.Forest) -> DeviceForest:
-        with self._times.of("upload", self._device):
-            return DeviceForest(self._device, forest)
-
-    def _count_all(self, forest: DeviceForest) -> PairCounts:
+    def _count_together(self, forest: DeviceForest) -> PairCounts:
         """Returns the term counts of all files together, stored under file 0."""
-        if self._direction is Direction.BOTTOM_UP:
-            forest.files = self._device.xp.zeros_like(forest.files)
-            return self._count_postings(forest)
+        counts = self._count_all(forest)
+        terms = self._device.xp.flatnonzero(counts)
+        return PairCounts(terms.astype(np.uint64), counts[terms], 0)
+
+    def _count_all(self, forest: DeviceForest) -> Array:
+        """Returns the count of each term in all files together (uint64)."""
         with self._times.of("initialise", self._device):
-            traversal = self.top_down(forest)
+            traversal = self._choose(forest, per_file=False)
         self._times.directions[traversal.name] += 1
         with self._times.of("traverse", self._device):
-            counts = traversal.counts()
-            terms = self._device.xp.flatnonzero(counts)
-            return PairCounts(terms.astype(np.uint64), counts[terms], 0)
+            return traversal.counts()
 
     def _count_postings(self, forest: DeviceForest) -> PairCounts:
         file_bits = int(forest.files.max()).bit_length() if forest.num_files else 1
         with self._times.of("initialise", self._device):
-            traversal = self._choose(forest)
+            traversal = self._choose(forest, per_file=True)
         self._times.directions[traversal.name] += 1
         with self._times.of("traverse", self._device):
             return traversal.postings(max(file_bits, 1))
 
-    def _choose(self, forest: DeviceForest) -> TopDown | BottomUp:
+    def _choose(self, forest: DeviceForest, *, per_file: bool) -> TopDown | BottomUp:
         """Returns the requested direction, or the one for which a first pass estimates less work (G-TADOC section 4.2).
 
         Raises MemoryError if device memory is too small for it.
@@ -140,7 +209,7 @@ class DeviceCounter:
         if self._direction is not Direction.TOP_DOWN:
             ways.append(self.bottom_up(forest))
         memory = self._memory - forest.num_bytes
-        choices = [(way, way.work()) for way in ways]
+        choices = [(way, way.work() if per_file else way.work_of_counts()) for way in ways]
         way, work = min(choices, key=lambda choice: (choice[1].num_bytes > memory, choice[1].cost))
         if work.num_bytes > memory:
             raise MemoryError
@@ -167,6 +236,10 @@ class DeviceCounter:
                 pending += [(middle, end), (begin, middle)]
             else:
                 yield result
+
+
+def _together(part_sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return sum(num_files for num_files, _ in part_sizes), sum(num_symbols for _, num_symbols in part_sizes)
 
 
 def _cut(part_sizes: Sequence[tuple[int, int]], max_symbols: int) -> list[tuple[int, int]]:

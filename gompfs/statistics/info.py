@@ -10,6 +10,7 @@ from gompfs.statistics.report import FixedReport, Report
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
+    from gompfs.statistics.answering import Answering
     from gompfs.statistics.query import StatsQuery
     from gompfs.statistics.source import StatsSource
 
@@ -25,10 +26,10 @@ class MountFacts(NamedTuple):
 
 def info(source: StatsSource, _query: StatsQuery) -> Report:
     """Returns `name<TAB>value` lines, and a line for each binary file, which statistics leave out."""
-    return FixedReport(_info_text(source.archive, source.mount))
+    return FixedReport(_info_text(source.archive, source.mount, source.answering))
 
 
-def _info_text(archive: Archive, mount: MountFacts | None) -> bytes:
+def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering | None) -> bytes:
     num_inodes, size = archive.index.totals()
     facts: dict[str, object] = {
         "archive": display_path(archive.path),
@@ -50,6 +51,9 @@ def _info_text(archive: Archive, mount: MountFacts | None) -> bytes:
         "cache_hits": archive.blocks.hits,
         "cache_misses": archive.blocks.misses,
     }
+    if answering is not None:
+        facts["statistics_from"] = answering.reason
+        facts["statistics_times"] = answering.describe_times()
     if mount is not None:
         facts["fuse_api"] = mount.fuse_api
         if mount.passthrough is not None:

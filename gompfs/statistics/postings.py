@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gompfs.grammar import Grammar
     from gompfs.statistics.source import StatsSource
 
-_NGRAM_TASKS = (PostingsTask.SEQUENCE_COUNT, PostingsTask.RANKED_INVERTED_INDEX)  # the others count words
+NGRAM_TASKS = (PostingsTask.SEQUENCE_COUNT, PostingsTask.RANKED_INVERTED_INDEX)  # the others count words
 _LINE_TASKS = (PostingsTask.INVERTED_INDEX, PostingsTask.SEQUENCE_COUNT)  # `top` limits their lines
 DEFAULT_TOP_OF_TFIDF = 10
 """How many words of each file `tfidf` returns if the query has no limit."""
@@ -72,26 +72,47 @@ def postings_report(
         raise OptionError(f"n-grams have 1 to {MAX_NGRAM_LENGTH} words, not {ngram_length}")
     if top < 0:
         raise OptionError(f"top must not be negative, but is {top}")
-    if task not in _NGRAM_TASKS:
+    if task not in NGRAM_TASKS:
         ngram_length = 1
     num_threads = traversal.num_threads or default_threads()
     times = traversal.times or PhaseTimes()
     how = replace(traversal, num_threads=num_threads, times=times)
-    postings = _new_postings(traversal)
+    postings = new_postings(traversal)
     try:
         with times.of("flatten"):
             native = [grammar.native for grammar in grammars]
             corpus = _statistics.Corpus(native, files_in_order(paths), ngram_length)
         _gather(postings, corpus, grammars, ngram_length, how, per_file=task is not PostingsTask.SEQUENCE_COUNT)
+    except ValueError as error:
+        raise unavailable(error) from None
+    return report_of_postings(task, corpus, postings, top, num_threads, times)
+
+
+def report_of_postings(
+    task: PostingsTask,
+    corpus: _statistics.Corpus,
+    postings: _statistics.Postings,
+    top: int,
+    num_threads: int,
+    times: PhaseTimes,
+) -> Report:
+    """Returns the lines of a task, made of postings. See postings_report."""
+    try:
         with times.of("emit"):
             text = _statistics.task_report(corpus, task, top, postings, num_threads)
     except ValueError as error:
-        raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
+        raise unavailable(error) from None
     report = PiecewiseReport(text, num_threads, timed=lambda: times.of("emit"))
     return FirstLines(report, top) if top and task in _LINE_TASKS else report
 
 
-def _new_postings(traversal: Traversal) -> _statistics.Postings:
+def unavailable(error: ValueError) -> StatsUnavailableError:
+    """Returns the error for grammars of which the C++ core said why they cannot be used."""
+    return StatsUnavailableError(f"these statistics cannot be computed: {error}")
+
+
+def new_postings(traversal: Traversal = BY_DEFAULT) -> _statistics.Postings:
+    """Returns an empty list of postings, in memory and temporary files as `traversal` says."""
     from gompfs.statistics.temporary_files import free_space, temporary_directory
 
     directory = temporary_directory()
@@ -116,10 +137,15 @@ def _gather(
             else:
                 postings.gather(corpus, per_file, traversal.direction, traversal.num_threads)
         return
-    from gompfs.statistics.device_postings import DeviceCounter
+    from gompfs.statistics.device_postings import DeviceCounter, FlattenedText
 
-    counter = DeviceCounter(traversal.device, traversal, times)
+    num_threads = traversal.num_threads or default_threads()
+
+    def flatten(begin: int, end: int) -> _statistics.Forest:
+        return _statistics.forest_of_corpus(corpus, begin, end, False, num_threads)
+
     part_sizes = [size for grammar in grammars for size in grammar.native.part_sizes()]
-    counter.gather(postings, corpus, part_sizes, ngram_length, per_file=per_file)
+    text = FlattenedText(traversal.device, part_sizes, flatten, times)
+    DeviceCounter(traversal.device, traversal, times).gather(postings, corpus, text, ngram_length, per_file=per_file)
     with times.of("traverse"):
-        postings.gather_over_edges(corpus, per_file, traversal.num_threads)
+        postings.gather_over_edges(corpus, per_file, num_threads)

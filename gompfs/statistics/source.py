@@ -14,6 +14,7 @@ from gompfs.statistics.traversal import Traversal
 if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.grammar import Grammar
+    from gompfs.statistics.answering import Answering
     from gompfs.statistics.content import ContentText
     from gompfs.statistics.info import MountFacts
     from gompfs.statistics.query import StatsQuery
@@ -27,14 +28,18 @@ class StatsSource:
         archive: Archive,
         grammars: Callable[[], list[Grammar]] | None = None,
         mount: MountFacts | None = None,
+        answering: Answering | None = None,
     ) -> None:
         """`grammars` returns the grammars of the archive, from a cache for example. Without it, they are loaded.
 
-        `mount` describes the mount, if the archive is mounted.
+        `mount` describes the mount, if the archive is mounted. `answering` decides where statistics are computed.
         """
         self.archive = archive
         self.grammars = grammars or (lambda: load_grammars(archive))
         self.mount = mount
+        self.answering = answering
+        self.uses_device = False
+        """Whether the last traversal was on a device."""
 
     def counted_inos(self, query: StatsQuery) -> set[int]:
         """Returns the inode numbers of the files to count. Raises StatsUnavailableError for a binary file.
@@ -92,7 +97,9 @@ class StatsSource:
     def traversal(self, num_symbols: int) -> Traversal:
         """Returns a traversal on the device that the engine chooses for this many symbols, or on the CPU."""
         accelerator = self.archive.engine.accelerator
-        return Traversal(device=accelerator.arrays(num_symbols) if accelerator else None)
+        device = accelerator.arrays(num_symbols) if accelerator else None
+        self.uses_device = device is not None
+        return Traversal(device=device)
 
     def _no_stats_of_binary_file(self, ino: int) -> StatsUnavailableError:
         path = self.archive.path_of(ino)

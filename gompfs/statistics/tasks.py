@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs._native.statistics import LineMerge, PostingsTask
 from gompfs.errors import EntryTypeError, GompfsError, OptionError, display_path
+from gompfs.statistics.answering import CPU, GPU, Answering
 from gompfs.statistics.file_words import words_of_file
 from gompfs.statistics.info import MountFacts, info
 from gompfs.statistics.overlap import overlap_of_documents, phrase
@@ -28,6 +29,7 @@ from gompfs.statistics.word_counts import SortOrder, word_counts
 if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.grammar import Grammar
+    from gompfs.statistics.resident_text import ResidentText
 
 FILE, TOP, N, RANGE, FIELD = "--file", "--top", "--n", "--range", "--field"
 """The options of `gompfs stats` that a task can take."""
@@ -57,6 +59,8 @@ class Task(NamedTuple):
     ngram_length: int = StatsQuery.ngram_length
     """The default length of its n-grams."""
     max_ngram_length: int = MAX_NGRAM_LENGTH
+    stays: bool = False
+    """Whether it can be computed of words that stay on a device: it is in resident_answers.ANSWERS."""
     merge: LineMerge | None = None
     """What becomes of lines of the same key when the lines of several archives are merged; None: they cannot be."""
 
@@ -75,51 +79,51 @@ _ROWS = (
     Task(
         "wordcount", "each word and its count, the most frequent word first", (_WORD, _COUNT), "by count, then word",
         (FILE, TOP), partial(word_counts, SortOrder.BY_COUNT), is_of_file=True, is_listed=True,
-        merge=LineMerge.ADD_COUNTS,
+        stays=True, merge=LineMerge.ADD_COUNTS,
     ),
     Task(
         "sort", "each word and its count, sorted by word", (_WORD, _COUNT), "by word",
         (FILE, TOP), partial(word_counts, SortOrder.BY_WORD), is_of_file=True, is_listed=True,
-        merge=LineMerge.ADD_COUNTS,
+        stays=True, merge=LineMerge.ADD_COUNTS,
     ),
     Task(
         "inverted_index", "each word and the files that contain it", (_WORD, Items("files", _PATH)),
         "by word; paths by path",
         (FILE, TOP), partial(from_postings, PostingsTask.INVERTED_INDEX),
-        merge=LineMerge.JOIN_PATHS,
+        stays=True, merge=LineMerge.JOIN_PATHS,
     ),
     Task(
         "term_vector", "each file and its words with counts", (_PATH, Items("words", _WORD, _COUNT)),
         "by path; words by count, then word",
         (FILE, TOP), partial(from_postings, PostingsTask.TERM_VECTOR), is_of_file=True,
-        merge=LineMerge.JOIN_FILES,
+        stays=True, merge=LineMerge.JOIN_FILES,
     ),
     Task(
         "sequence_count", "each n-gram of three words and its count", (_NGRAM, _COUNT), "by count, then n-gram",
         (FILE, TOP, N), partial(from_postings, PostingsTask.SEQUENCE_COUNT), is_of_file=True,
-        merge=LineMerge.ADD_COUNTS,
+        stays=True, merge=LineMerge.ADD_COUNTS,
     ),
     Task(
         "ranked_inverted_index", "each n-gram of three words and the files that contain it",
         (_NGRAM, Items("files", _PATH, _COUNT)), "by n-gram; paths by count, then path",
         (FILE, TOP, N), partial(from_postings, PostingsTask.RANKED_INVERTED_INDEX),
-        merge=LineMerge.JOIN_RANKED_PATHS,
+        stays=True, merge=LineMerge.JOIN_RANKED_PATHS,
     ),
     Task(
         "tfidf", "each file and its most characteristic words with tf-idf scores",
         (_PATH, Items("words", _WORD, _SCORE)), "by path; words by score, then word",
-        (FILE, TOP), tfidf,
+        (FILE, TOP), tfidf, stays=True,
     ),
     Task(
         "word", "the files that contain WORD, with counts", (_PATH, _COUNT), "by count, then path",
         (FILE, TOP), phrase, argument="WORD",
-        merge=LineMerge.JOIN_RANKED_PATHS,
+        stays=True, merge=LineMerge.JOIN_RANKED_PATHS,
     ),
     Task(
         "phrase", f"the files that contain a phrase of 1 to {MAX_SEARCHED_LENGTH} words, with counts", (_PATH, _COUNT),
         "by count, then path",
         (FILE, TOP), phrase, argument="W1 W2 W3",
-        merge=LineMerge.JOIN_RANKED_PATHS,
+        stays=True, merge=LineMerge.JOIN_RANKED_PATHS,
     ),
     Task(
         "overlap", "each DOCUMENT, and how many of its n-grams the archive has, and where; not in a mount",
@@ -185,10 +189,11 @@ def compute(
     *,
     grammars: Callable[[], list[Grammar]] | None = None,
     mount: MountFacts | None = None,
+    answering: Answering | None = None,
 ) -> Report:
     """Returns the text of a statistic. `name` is its full name, as for `task_of`. Raises GompfsError.
 
-    `grammars` and `mount` are those of StatsSource.
+    `grammars`, `mount` and `answering` are those of StatsSource.
     """
     try:
         task = task_of(os.fsdecode(name))
@@ -197,10 +202,31 @@ def compute(
             query = replace(query, words=tuple(rest.split(b" ")) if " " in task.argument else (rest,))
         elif rest:
             query = _of_file(rest.rpartition(b"/")[0], archive, query)
-        return task.compute(StatsSource(archive, grammars, mount), query)
+        return _answer(task, StatsSource(archive, grammars, mount, answering), query)
     except GompfsError as error:
         error.archive = error.archive or str(archive.path)
         raise
+
+
+def _answer(task: Task, source: StatsSource, query: StatsQuery) -> Report:
+    """Computes a statistic where `source.answering` says."""
+    may_stay = task.stays and not query.prefix and len(query.words) <= MAX_NGRAM_LENGTH
+    if source.answering is None or not may_stay:
+        return task.compute(source, query)
+    if query.ino is not None:
+        source.counted_inos(query)  # raises an error for a binary file
+
+    def on_device(text: ResidentText) -> Report:
+        from gompfs.statistics.resident_answers import ANSWERS
+
+        return ANSWERS[task.name](text, query)
+
+    def otherwise() -> tuple[Report, str]:
+        report = task.compute(source, query)
+        return report, GPU if source.uses_device else CPU
+
+    kind = task.name if query.ino is None else f"{_OF_FILE}/{task.name}"
+    return source.answering.answer(kind, on_device, otherwise)
 
 
 def _of_file(path: bytes, archive: Archive, query: StatsQuery) -> StatsQuery:

@@ -28,11 +28,15 @@ extern "C" __global__ void name_nodes(const u64* starts, u64 num_nodes, u64 num_
 }
 
 // Adds min(sources[from], limit) to targets[to] for the edges in [begin, end).
-// Mapping: a thread per edge; edges with the same target add atomically.
+// Mapping: a thread per edge; edges with the same target add atomically. With few files, or few
+// nodes that have a word, most edges carry nothing.
 extern "C" __global__ void add_along_edges(const u32* from, const u32* to, u64 begin, u64 end,
                                            const u64* sources, u64* targets, u64 limit) {
     gompfs::for_each_index(begin, end, [&](u64 edge) {
-        atomicAdd(&targets[to[edge]], min(sources[from[edge]], limit));
+        const u64 value = sources[from[edge]];
+        if (value != 0) {
+            atomicAdd(&targets[to[edge]], min(value, limit));
+        }
     });
 }
 
@@ -45,7 +49,9 @@ extern "C" __global__ void __launch_bounds__(1024)
     for (u64 level = first_level; level < last_level; ++level) {
         gompfs::for_each_index(level_starts[level], level_starts[level + 1], [&](u64 edge) {
             const u64 value = values[from[edge]];
-            atomicAdd(const_cast<u64*>(&values[to[edge]]), min(value, limit));
+            if (value != 0) {
+                atomicAdd(const_cast<u64*>(&values[to[edge]]), min(value, limit));
+            }
         });
         __syncthreads();
     }

@@ -18,22 +18,9 @@
 // Fails: never.
 // Oracle: native/statistics/ngrams.cpp (tests/conformance/test_device_traversal.py).
 // Caller: DeviceForest in gompfs/gpu/forest.py.
-#include "statistics/forest.cuh"
+#include "statistics/ends.cuh"
 
 namespace gompfs {
-
-constexpr u32 kMaxContext = 4;  // n - 1 words
-
-// The head and tail buffers of all nodes, indexed by node and word.
-struct Ends {
-    u32 capacity;  // n - 1
-    u32* heads;    // only the first sizes[node] words of a node's buffer are valid
-    u32* tails;
-    u32* sizes;
-
-    __device__ u32* head(u32 node) const { return heads + static_cast<u64>(node) * capacity; }
-    __device__ u32* tail(u32 node) const { return tails + static_cast<u64>(node) * capacity; }
-};
 
 __device__ inline void find_ends(const u64* starts, const u32* elements, const Ends& ends,
                                  u32 node) {
@@ -77,56 +64,18 @@ struct NgramKey {
     }
 };
 
-// The words from which the n-grams ending in an element are made: the last n - 1 words before the
-// element in its node, then the first words of the element itself. capacity must not be 0.
-struct Context {
-    u32 words[2 * kMaxContext];
-    u32 num_before, num_inside;
-
-    __device__ Context(const u64* starts, const u32* elements, const Ends& ends, u32 node,
-                       u64 index) {
-        u32 before[kMaxContext];
-        num_before = 0;
-        for (u64 at = index; at > starts[node] && num_before < ends.capacity; --at) {
-            const u32 element = elements[at - 1];
-            const u32 child = element & ~kNode;
-            const bool is_word = (element & kNode) == 0;
-            for (u32 left = is_word ? 1 : ends.sizes[child]; left > 0 && num_before < ends.capacity;
-                 --left) {
-                before[num_before++] = is_word ? element : ends.tail(child)[left - 1];
-            }
-        }
-        for (u32 word = 0; word < num_before; ++word) {
-            words[word] = before[num_before - 1 - word];
-        }
-        const u32 element = elements[index];
-        const u32 child = element & ~kNode;
-        const bool is_word = (element & kNode) == 0;
-        num_inside = is_word ? 1 : ends.sizes[child];
-        for (u32 word = 0; word < num_inside; ++word) {
-            words[num_before + word] = is_word ? element : ends.head(child)[word];
-        }
+// The last word of an n-gram is encoded by its rank in byte order, the words before it by
+// inner_ranks (the order in which a word sorts when another word follows it). inner_ranks is
+// null if both orders are the same.
+__device__ inline NgramKey key_of(const Context& context, u32 ngram, u32 capacity, u32 bits,
+                                  const u32* inner_ranks) {
+    NgramKey key;
+    for (u32 word = 0; word <= capacity; ++word) {
+        const u32 rank = context.words[ngram + word];
+        key.push(bits, inner_ranks == nullptr || word == capacity ? rank : inner_ranks[rank]);
     }
-
-    // The number of n-grams that end in the element: of the words collected, an n-gram ends at each
-    // but the first n - 1.
-    __device__ u32 num_ngrams(u32 capacity) const {
-        const u32 size = num_before + num_inside;
-        return size > capacity ? size - capacity : 0;
-    }
-
-    // The last word of an n-gram is encoded by its rank in byte order, the words before it by
-    // inner_ranks (the order in which a word sorts when another word follows it). inner_ranks is
-    // null if both orders are the same.
-    __device__ NgramKey key(u32 ngram, u32 capacity, u32 bits, const u32* inner_ranks) const {
-        NgramKey key;
-        for (u32 word = 0; word <= capacity; ++word) {
-            const u32 rank = words[ngram + word];
-            key.push(bits, inner_ranks == nullptr || word == capacity ? rank : inner_ranks[rank]);
-        }
-        return key;
-    }
-};
+    return key;
+}
 
 }  // namespace gompfs
 
@@ -186,7 +135,8 @@ extern "C" __global__ void write_ngrams(const u64* starts, const u32* elements,
         const gompfs::Context context(starts, elements, ends, node, index);
         const u32 num_ngrams = context.num_ngrams(capacity);
         for (u32 ngram = 0; ngram < num_ngrams; ++ngram) {
-            const gompfs::NgramKey key = context.key(ngram, capacity, bits, inner_ranks);
+            const gompfs::NgramKey key =
+                gompfs::key_of(context, ngram, capacity, bits, inner_ranks);
             const u64 out = ngram_starts[index] + ngram;
             high_keys[out] = key.high;
             low_keys[out] = key.low;

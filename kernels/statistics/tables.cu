@@ -41,6 +41,23 @@ extern "C" __global__ void add_tables(const u32* from, const u32* to, const u64*
     gompfs::add_tables(tables, tables, from, to, slot_starts, first, last);
 }
 
+// Adds the counts of the tables of some owners to sums[item], each weights[owner] times. The sums
+// are what the files have (G-TADOC, algorithm 2). slot_starts is as in add_tables.
+// Mapping: a thread per slot; equal items add atomically.
+extern "C" __global__ void sum_tables(const u32* owners, const u64* slot_starts, u64 num_owners,
+                                      const u64* table_starts, const u32* items, const u64* values,
+                                      const u32* sizes, const u64* weights, u64* sums) {
+    gompfs::for_each_index(0, slot_starts[num_owners], [&](u64 index) {
+        const u64 number = gompfs::find_last(slot_starts, num_owners, index);
+        const u32 owner = owners[number];
+        const u64 slot = index - slot_starts[number];
+        if (slot < sizes[owner]) {
+            const u64 at = table_starts[owner] + slot;
+            atomicAdd(&sums[items[at]], values[at] * weights[owner]);
+        }
+    });
+}
+
 // As add_tables, for consecutive levels of which each needs the one before. Level i has the edges
 // in [level_starts[i], level_starts[i + 1]). Launch: one CTA: a level with few slots then costs a
 // barrier instead of a launch.

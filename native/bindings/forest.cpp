@@ -16,10 +16,11 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-Forest* of_corpus(const Corpus& corpus, std::uint64_t begin, std::uint64_t end,
+Forest* of_corpus(const Corpus& corpus, std::uint64_t begin, std::uint64_t end, bool join_files,
                   unsigned num_threads) {
     auto forest = std::make_unique<Forest>();
-    run_interruptibly([&] { *forest = forest_of_corpus(corpus, begin, end, num_threads); });
+    run_interruptibly(
+        [&] { *forest = forest_of_corpus(corpus, begin, end, join_files, num_threads); });
     return forest.release();
 }
 
@@ -40,9 +41,13 @@ void bind_forest(nb::module_& statistics) {
         .def_prop_ro("starts", [](const Forest& self) { return to_view(self, self.starts); })
         .def_prop_ro("elements", [](const Forest& self) { return to_view(self, self.elements); })
         .def_prop_ro("depths", [](const Forest& self) { return to_view(self, self.depths); })
-        .def_prop_ro("heights", [](const Forest& self) { return to_view(self, self.heights); });
-    statistics.def("forest_of_corpus", &of_corpus, "corpus"_a, "begin"_a, "end"_a, "num_threads"_a,
-                   nb::rv_policy::take_ownership);
+        .def_prop_ro("heights", [](const Forest& self) { return to_view(self, self.heights); })
+        .def_prop_ro("part_files",
+                     [](const Forest& self) { return to_view(self, self.part_files); })
+        .def_prop_ro("part_elements",
+                     [](const Forest& self) { return to_view(self, self.part_elements); });
+    statistics.def("forest_of_corpus", &of_corpus, "corpus"_a, "begin"_a, "end"_a, "join_files"_a,
+                   "num_threads"_a, nb::rv_policy::take_ownership);
     statistics.def("forest_of_grammar", &of_grammar, "grammar"_a, "inos"_a.none(), "begin"_a,
                    "end"_a, "num_threads"_a, nb::rv_policy::take_ownership);
 }

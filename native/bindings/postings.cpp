@@ -40,10 +40,11 @@ std::vector<Value> copy_rows(const NumberRows& rows) {
     return values;
 }
 
-void add(Postings& postings, const NumberRows& keys, const NumberRows& of_keys) {
+void add(Postings& postings, const NumberRows& keys, const NumberRows& of_keys,
+         unsigned num_threads) {
     const auto its_keys = copy_rows<NgramKey>(keys);
     const auto its_postings = copy_rows<Posting>(of_keys);
-    run_interruptibly([&] { postings.add(its_keys, its_postings); });
+    run_interruptibly([&] { postings.add(its_keys, its_postings, num_threads); });
 }
 
 void gather(Postings& postings, const Corpus& corpus, bool per_file, Direction direction,
@@ -73,7 +74,7 @@ void bind_postings(nb::module_& statistics) {
         .def("gather", &gather, "corpus"_a, "per_file"_a, "direction"_a, "num_threads"_a)
         .def("gather_sequentially", &gather_sequentially, "corpus"_a, "per_file"_a)
         .def("gather_over_edges", &add_over_edges, "corpus"_a, "per_file"_a, "num_threads"_a)
-        .def("add", &add, "keys"_a, "postings"_a);
+        .def("add", &add, "keys"_a, "postings"_a, "num_threads"_a);
 }
 
 }  // namespace gompfs

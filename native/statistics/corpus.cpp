@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "common/cancellation.h"
+#include "statistics/report.h"
 
 namespace gompfs {
 namespace {
@@ -26,10 +27,30 @@ std::vector<const Dictionary*> dictionaries(const std::vector<const Grammar*>& g
 
 Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_files,
                unsigned length)
-    : grammars(std::move(its_grammars)),
+    : Corpus(std::make_shared<const Vocabulary>(dictionaries(its_grammars)), its_grammars,
+             std::move(its_files), length) {
+    if (length > 1) {
+        rank_inner_words();
+    }
+}
+
+Corpus::Corpus(const Corpus& of_words, std::vector<File> its_files, unsigned length)
+    : Corpus(of_words.vocabulary, of_words.grammars, std::move(its_files), length) {
+    if (of_words.ngram_length > 1) {
+        inner_ranks = of_words.inner_ranks;
+        words_of_inner_ranks = of_words.words_of_inner_ranks;
+    } else if (length > 1) {
+        rank_inner_words();
+    }
+}
+
+Corpus::Corpus(std::shared_ptr<const Vocabulary> of_words, std::vector<const Grammar*> its_grammars,
+               std::vector<File> its_files, unsigned length)
+    : vocabulary(std::move(of_words)),
+      grammars(std::move(its_grammars)),
       files(std::move(its_files)),
       ngram_length(length),
-      words(dictionaries(grammars)) {
+      words(*vocabulary) {
     if (length < 1 || length > kMaxNgramLength) {
         throw std::invalid_argument("n-grams have 1 to 5 words");
     }
@@ -38,9 +59,6 @@ Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_f
         throw std::invalid_argument("there are too many words for n-grams of this length");
     }
     check_num_tokens();
-    if (length > 1) {
-        rank_inner_words();
-    }
     for (std::uint32_t file = 0; file < files.size(); ++file) {
         files_by_ino_.emplace_back(files[file].ino, file);
     }
@@ -129,6 +147,17 @@ void Corpus::append_ngram(std::string& text, NgramKey key) const {
             text.push_back(' ');
         }
     }
+}
+
+std::string Corpus::lines(std::span<const std::uint32_t> ranks,
+                          std::span<const std::uint64_t> counts) const {
+    std::string text;
+    for (std::size_t line = 0; line < ranks.size(); ++line) {
+        text.append(words.word(ranks[line])).push_back('\t');
+        append_count(text, counts[line]);
+        text.push_back('\n');
+    }
+    return text;
 }
 
 }  // namespace gompfs

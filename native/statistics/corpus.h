@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +30,9 @@ struct Corpus {
     // Files whose inodes are not among `files` are left out. Throws std::invalid_argument if
     // ngram_length words do not fit into a key, or if counts might not fit into 64 bits.
     Corpus(std::vector<const Grammar*> grammars, std::vector<File> files, unsigned ngram_length);
+    // The same words, which both share, with other files and n-grams of another length. The parts
+    // of the grammars may have been dropped. Throws std::invalid_argument likewise.
+    Corpus(const Corpus& of_words, std::vector<File> files, unsigned ngram_length);
 
     // The number of a file; kLeftOut if it is left out.
     std::uint32_t file_number(std::uint64_t ino) const;
@@ -42,14 +47,20 @@ struct Corpus {
     // inner_rank by rank; empty if both are equal.
     const std::vector<std::uint32_t>& ranks_before_others() const { return inner_ranks; }
     void append_ngram(std::string& text, NgramKey key) const;
+    // Lines of a word, given by its rank, tab and count.
+    std::string lines(std::span<const std::uint32_t> ranks,
+                      std::span<const std::uint64_t> counts) const;
 
+    std::shared_ptr<const Vocabulary> vocabulary;  // that of `words`
     std::vector<const Grammar*> grammars;
     std::vector<File> files;
     unsigned ngram_length;
-    unsigned bits;     // of a word in a key
-    Vocabulary words;  // of all grammars
+    unsigned bits;            // of a word in a key
+    const Vocabulary& words;  // of all grammars
 
   private:
+    Corpus(std::shared_ptr<const Vocabulary> of_words, std::vector<const Grammar*> grammars,
+           std::vector<File> files, unsigned ngram_length);
     void check_num_tokens() const;
     void rank_inner_words();
     bool is_before_inside(std::uint32_t left, std::uint32_t right) const;

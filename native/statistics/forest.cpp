@@ -5,6 +5,7 @@
 #include "statistics/forest.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <stdexcept>
 
@@ -51,7 +52,21 @@ class PartOfForest {
         }
     }
 
-    // Sets the positions of its nodes and elements.
+    // Whether its first file continues the last file of `before`, the part before it, and both
+    // count.
+    bool continues(const PartOfForest& before) const {
+        return part_->continues && begins_with_first_ && before.ends_with_last_ &&
+               before.part_->inos.back() == part_->inos.front();
+    }
+
+    // Makes one node of this file and the first file of `next`, the part after it.
+    void join(PartOfForest& next) {
+        is_joined_after_ = true;
+        next.is_joined_before_ = true;
+    }
+
+    // Sets the positions of its nodes and elements. The first file is the last one of the part
+    // before if both are joined.
     void set_position(std::uint32_t first_file, std::uint32_t first_rule,
                       std::uint64_t first_file_element, std::uint64_t first_rule_element) {
         first_file_ = first_file;
@@ -64,19 +79,22 @@ class PartOfForest {
         std::uint64_t position = first_file_element_;
         for (std::uint32_t at = 0; at < files_.size(); ++at) {
             forest.files[first_file_ + at] = files_[at].file;
-            position =
-                write_node(forest, first_file_ + at, files_[at].begin, files_[at].end, position);
+            position = write_elements(forest, files_[at].begin, files_[at].end, position);
+            if (at + 1 != files_.size() || !is_joined_after_) {
+                forest.starts[first_file_ + at + std::size_t{1}] = position;
+            }
         }
         position = first_rule_element_;
         for (std::uint32_t rule = 1; rule < nodes_.size(); ++rule) {
             if (nodes_[rule] != kNone) {
-                position = write_node(forest, first_rule_ + nodes_[rule], starts()[rule],
-                                      starts()[rule + 1], position);
+                position = write_elements(forest, starts()[rule], starts()[rule + 1], position);
+                forest.starts[first_rule_ + nodes_[rule] + std::size_t{1}] = position;
             }
         }
     }
 
-    // All elements of the forest must have been written.
+    // All elements of the forest must have been written. Of a file node that two parts share, each
+    // looks at its own elements.
     void write_levels(Forest& forest) const {
         const auto set_depths = [&](std::uint32_t first, std::uint32_t count) {
             for (std::uint32_t node = first; node < first + count; ++node) {
@@ -88,18 +106,22 @@ class PartOfForest {
         const auto set_heights = [&](std::uint32_t first, std::uint32_t count) {
             for (std::uint32_t node = first + count; node-- > first;) {
                 for_each_child(forest, node, [&](std::uint32_t child) {
-                    forest.heights[node] =
-                        std::max(forest.heights[node], forest.heights[child] + 1);
+                    raise_to(forest.heights[node], forest.heights[child] + 1);
                 });
             }
         };
-        set_depths(first_file_, num_files());
+        const auto num_file_nodes = static_cast<std::uint32_t>(files_.size());
+        set_depths(first_file_, num_file_nodes);
         set_depths(first_rule_, num_rules_);
         set_heights(first_rule_, num_rules_);
-        set_heights(first_file_, num_files());
+        set_heights(first_file_, num_file_nodes);
     }
 
-    std::uint32_t num_files() const { return static_cast<std::uint32_t>(files_.size()); }
+    // Those that do not continue a file of the part before.
+    std::uint32_t num_new_files() const {
+        return static_cast<std::uint32_t>(files_.size()) - is_joined_before_;
+    }
+    bool is_joined_before() const { return is_joined_before_; }
     std::uint32_t num_rules() const { return num_rules_; }
     std::uint64_t num_file_elements() const { return num_file_elements_; }
     std::uint64_t num_rule_elements() const { return num_rule_elements_; }
@@ -128,6 +150,8 @@ class PartOfForest {
             const std::uint32_t file = index < begin ? kLeftOut : file_number(part_->inos[index]);
             if (file != kLeftOut) {
                 files_.push_back({file, start, stop});
+                begins_with_first_ = begins_with_first_ || index == 0;
+                ends_with_last_ = index + 1 == part_->inos.size();
             }
             start = stop + 1;
         }
@@ -170,9 +194,9 @@ class PartOfForest {
             symbols + begin, symbols + end, [&](Symbol symbol) { return stays(symbol); }));
     }
 
-    // Writes the elements of a node; returns where they end.
-    std::uint64_t write_node(Forest& forest, std::uint32_t node, std::uint64_t begin,
-                             std::uint64_t end, std::uint64_t position) const {
+    // Writes the elements of a node or of a piece of it; returns where they end.
+    std::uint64_t write_elements(Forest& forest, std::uint64_t begin, std::uint64_t end,
+                                 std::uint64_t position) const {
         for (std::uint64_t at = begin; at < end; ++at) {
             const Symbol symbol = part_->rules.symbols[at];
             if (symbol < num_words()) {
@@ -182,13 +206,25 @@ class PartOfForest {
                 forest.elements[position++] = kNode | (first_rule_ + nodes_[symbol - num_words()]);
             }
         }
-        forest.starts[node + std::size_t{1}] = position;
         return position;
     }
 
+    // Other parts raise the height of a node that they share.
+    static void raise_to(std::uint32_t& height, std::uint32_t at_least) {
+        std::atomic_ref shared(height);
+        std::uint32_t known = shared.load(std::memory_order_relaxed);
+        while (known < at_least && !shared.compare_exchange_weak(known, at_least)) {
+        }
+    }
+
     template <typename Take>
-    static void for_each_child(const Forest& forest, std::uint32_t node, Take&& take) {
-        for (std::uint64_t at = forest.starts[node]; at < forest.starts[node + 1]; ++at) {
+    void for_each_child(const Forest& forest, std::uint32_t node, Take&& take) const {
+        std::uint64_t at = forest.starts[node], end = forest.starts[node + 1];
+        if (node < first_rule_) {
+            at = std::max(at, first_file_element_);
+            end = std::min(end, first_file_element_ + num_file_elements_);
+        }
+        for (; at < end; ++at) {
             if ((forest.elements[at] & kNode) != 0) {
                 take(forest.elements[at] & ~kNode);
             }
@@ -202,14 +238,18 @@ class PartOfForest {
     std::uint32_t num_rules_ = 0, first_file_ = 0, first_rule_ = 0;
     std::uint64_t num_file_elements_ = 0, num_rule_elements_ = 0;
     std::uint64_t first_file_element_ = 0, first_rule_element_ = 0;
+    // Whether its first and its last file are among files_, and are joined with those of the parts
+    // before and after it.
+    bool begins_with_first_ = false, ends_with_last_ = false;
+    bool is_joined_before_ = false, is_joined_after_ = false;
 };
 
 Forest allocate_forest(std::vector<PartOfForest>& parts) {
     std::uint64_t num_files = 0, num_nodes = 0, num_file_elements = 0, num_elements = 0;
     for (const PartOfForest& part : parts) {
-        num_files += part.num_files();
+        num_files += part.num_new_files();
         num_file_elements += part.num_file_elements();
-        num_nodes += part.num_files() + part.num_rules();
+        num_nodes += part.num_new_files() + part.num_rules();
         num_elements += part.num_file_elements() + part.num_rule_elements();
     }
     if (num_nodes >= kNode) {
@@ -223,9 +263,11 @@ Forest allocate_forest(std::vector<PartOfForest>& parts) {
     forest.heights.resize(num_nodes);
     std::uint64_t file = 0, rule = num_files, of_files = 0, of_rules = num_file_elements;
     for (PartOfForest& part : parts) {
-        part.set_position(static_cast<std::uint32_t>(file), static_cast<std::uint32_t>(rule),
-                          of_files, of_rules);
-        file += part.num_files();
+        part.set_position(static_cast<std::uint32_t>(file) - part.is_joined_before(),
+                          static_cast<std::uint32_t>(rule), of_files, of_rules);
+        forest.part_files.push_back(part.num_new_files());
+        forest.part_elements.push_back(part.num_file_elements() + part.num_rule_elements());
+        file += part.num_new_files();
         rule += part.num_rules();
         of_files += part.num_file_elements();
         of_rules += part.num_rule_elements();
@@ -236,7 +278,7 @@ Forest allocate_forest(std::vector<PartOfForest>& parts) {
 // Builds the forest of the files [begin, end), counted over the files of all parts.
 // file_number(ino) is kLeftOut for files that do not count.
 Forest build_forest(const std::vector<ForestPart>& sources, std::uint64_t begin, std::uint64_t end,
-                    const std::function<std::uint32_t(std::uint64_t)>& file_number,
+                    const std::function<std::uint32_t(std::uint64_t)>& file_number, bool join_files,
                     unsigned num_threads) {
     std::vector<PartOfForest> parts(sources.begin(), sources.end());
     std::vector<std::uint64_t> first_files;
@@ -251,6 +293,11 @@ Forest build_forest(const std::vector<ForestPart>& sources, std::uint64_t begin,
     parallel_for(parts.size(), num_threads, [&](std::size_t part) {
         parts[part].measure(index_in(part, begin), index_in(part, end), file_number);
     });
+    for (std::size_t part = 1; join_files && part < parts.size(); ++part) {
+        if (parts[part].continues(parts[part - 1])) {
+            parts[part - 1].join(parts[part]);
+        }
+    }
     Forest forest = allocate_forest(parts);
     parallel_for(parts.size(), num_threads,
                  [&](std::size_t part) { parts[part].write_elements(forest); });
@@ -262,7 +309,7 @@ Forest build_forest(const std::vector<ForestPart>& sources, std::uint64_t begin,
 }  // namespace
 
 Forest forest_of_corpus(const Corpus& corpus, std::uint64_t begin, std::uint64_t end,
-                        unsigned num_threads) {
+                        bool join_files, unsigned num_threads) {
     std::vector<ForestPart> parts;
     for (std::size_t grammar = 0; grammar < corpus.grammars.size(); ++grammar) {
         for (const Part& part : corpus.grammars[grammar]->parts) {
@@ -270,7 +317,7 @@ Forest forest_of_corpus(const Corpus& corpus, std::uint64_t begin, std::uint64_t
         }
     }
     const auto file_number = [&](std::uint64_t ino) { return corpus.file_number(ino); };
-    return build_forest(parts, begin, end, file_number, num_threads);
+    return build_forest(parts, begin, end, file_number, join_files, num_threads);
 }
 
 Forest forest_of_grammar(const Grammar& grammar, const CountedFiles& files, std::uint64_t begin,
@@ -280,7 +327,7 @@ Forest forest_of_grammar(const Grammar& grammar, const CountedFiles& files, std:
         parts.push_back({&part, nullptr});
     }
     const auto file_number = [&](std::uint64_t ino) { return files.contains(ino) ? 0 : kLeftOut; };
-    return build_forest(parts, begin, end, file_number, num_threads);
+    return build_forest(parts, begin, end, file_number, false, num_threads);
 }
 
 }  // namespace gompfs

@@ -209,14 +209,22 @@ class Gatherer {
 
 }  // namespace
 
-void Postings::add(std::span<const NgramKey> keys, std::span<const Posting> postings) {
-    RunWriter run;
-    CancellationPoint point;
-    for (const Posting& posting : postings) {
-        point();
-        run.add({keys[posting.term], posting.file, posting.count});
-    }
-    add(run.finish(spill));
+void Postings::add(std::span<const NgramKey> keys, std::span<const Posting> postings,
+                   unsigned num_threads) {
+    constexpr std::size_t kLeastPostings = std::size_t{1} << 16;  // of a piece
+    const std::size_t num_pieces =
+        std::clamp<std::size_t>(postings.size() / kLeastPostings, 1, std::max(num_threads, 1u));
+    parallel_for_all(num_pieces, num_threads, [&](std::size_t piece) {
+        const std::size_t begin = postings.size() * piece / num_pieces;
+        const std::size_t end = postings.size() * (piece + 1) / num_pieces;
+        RunWriter run;
+        CancellationPoint point;
+        for (const Posting& posting : postings.subspan(begin, end - begin)) {
+            point();
+            run.add({keys[posting.term], posting.file, posting.count});
+        }
+        add(run.finish(spill));
+    });
 }
 
 void Postings::add(Run&& run) {

@@ -25,7 +25,9 @@ class Postings {
     explicit Postings(Spill::Options options) : spill(std::move(options)) {}
 
     // Adds postings in the order of (term, file); terms are indexes in `keys`, which must ascend.
-    void add(std::span<const NgramKey> keys, std::span<const Posting> postings);
+    // With several threads, each makes runs of its own of a piece of them.
+    void add(std::span<const NgramKey> keys, std::span<const Posting> postings,
+             unsigned num_threads = 1);
     void add(Run&& run);
 
     Spill spill;

@@ -32,6 +32,7 @@
 #include "statistics/levels.cu"
 #include "statistics/ngrams.cu"
 #include "statistics/pairs.cu"
+#include "statistics/phrases.cu"
 #include "statistics/tables.cu"
 #include "statistics/word_table.cu"
 #include "statistics/words.cu"
@@ -138,6 +139,8 @@ constexpr Entry kKernels[] = {
     KERNEL(add_items),
     KERNEL(add_tables),
     KERNEL(add_tables_of_levels),
+    KERNEL(sum_tables),
+    KERNEL(count_phrase),
     KERNEL(copy_tables),
     KERNEL(write_pairs),
     KERNEL(find_new_pairs),

@@ -20,9 +20,9 @@ from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.arrays import Array, ArrayDevice
 from gompfs.gpu.forest import DeviceForest
 from gompfs.gpu.tables import BYTES_OF_A_SLOT, PairCounts, PairLayout, Tables, add_up
-from gompfs.gpu.traversal import BottomUp, TopDown, Work, add_along
+from gompfs.gpu.traversal import BottomUp, TopDown, Work, add_along, split_edges
 from gompfs.grammar import Grammar
-from gompfs.statistics.device_postings import DeviceCounter
+from gompfs.statistics.device_postings import DeviceCounter, FlattenedText
 from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.report import PiecewiseReport
 from gompfs.statistics.temporary_files import free_space, temporary_directory
@@ -114,10 +114,9 @@ class BottomUpInRounds(BottomUp):
     def __init__(self, forest: DeviceForest) -> None:
         """Sorts the edges from children to parents, for parents that are rules."""
         self._forest = forest
-        self._children, parents = self._split_edges()
+        self._file_edges, (self._children, parents) = split_edges(forest)
         order = forest.device.xp.argsort(self._children)
         self._flow = RoundFlow(forest, self._children[order], parents[order])
-        self._split_terms()
 
     def work(self) -> Work:
         """See BottomUp.work."""
@@ -173,10 +172,16 @@ def report_in_rounds(
     postings = _statistics.Postings(directory, traversal.in_memory, free_space(directory) // 2)
     corpus = _statistics.Corpus([grammar.native for grammar in grammars], files_in_order(paths), ngram_length)
     num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
-    counter = RoundCounter(traversal.device, traversal, traversal.times or PhaseTimes())
+    times = traversal.times or PhaseTimes()
+    counter = RoundCounter(traversal.device, traversal, times)
+
+    def flatten(begin: int, end: int) -> _statistics.Forest:
+        return _statistics.forest_of_corpus(corpus, begin, end, False, num_threads)
+
     part_sizes = [size for grammar in grammars for size in grammar.native.part_sizes()]
+    text = FlattenedText(traversal.device, part_sizes, flatten, times)
     per_file = task is not PostingsTask.SEQUENCE_COUNT
-    counter.gather(postings, corpus, part_sizes, ngram_length, per_file=per_file)
+    counter.gather(postings, corpus, text, ngram_length, per_file=per_file)
     postings.gather_over_edges(corpus, per_file, num_threads)
     return PiecewiseReport(_statistics.task_report(corpus, task, 0, postings, num_threads), num_threads).read()
 

@@ -119,7 +119,8 @@ class Snapshots(Content):
     def _look(self) -> None:
         """Open the file, and show it as a new snapshot if its content is a new one."""
         archive = self._open_archive(self._path)
-        shown = self.current.archive
+        before = self.current
+        shown = before.archive
         try:
             if (archive.superblock, archive.footer) == (shown.superblock, shown.footer):
                 archive.close()
@@ -133,6 +134,7 @@ class Snapshots(Content):
             archive.close()
             raise
         shown.blocks.shrink(_OLD_CACHE_SIZE)
+        before.virtual_content.answering.drop("the mount shows a newer generation")
         log.info("the mount now shows generation %d of %s", archive.footer.generation, self._path)
 
     def _show(self, archive: Archive, number: int) -> None:

@@ -1,0 +1,105 @@
+"""The statistics of a ResidentText: the same bytes as those that the CPU computes from the archive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from gompfs._native.statistics import PostingsTask
+from gompfs.grammar import CountedWords
+from gompfs.statistics.postings import DEFAULT_TOP_OF_TFIDF, NGRAM_TASKS, new_postings, report_of_postings, unavailable
+from gompfs.statistics.query import StatsQuery
+from gompfs.statistics.report import FixedReport, Report
+from gompfs.statistics.resident_text import ResidentText
+from gompfs.statistics.word_counts import SortOrder, word_count_report
+from gompfs.threads import default_threads
+
+
+def resident_word_counts(order: SortOrder, text: ResidentText, query: StatsQuery) -> Report:
+    """Returns the lines `word<TAB>count` for a query. Raises MemoryError."""
+    counts = text.counter().word_counts(text.part(query), text.num_words)
+    if query.ino is None:
+        counted = [CountedWords(*words) for words in text.grammars_with_counts(counts)]
+        return word_count_report(counted, order, top=query.top)
+    ranks = np.flatnonzero(counts)
+    if order is SortOrder.BY_COUNT:
+        ranks = ranks[np.argsort(-counts[ranks].astype(np.int64), kind="stable")]
+    ranks = ranks[: query.top or None]
+    return FixedReport(text.corpus(query, 1).lines(ranks.astype(np.uint32), counts[ranks]))
+
+
+def resident_postings(task: PostingsTask, text: ResidentText, query: StatsQuery, ngram_length: int, top: int) -> Report:
+    """Returns the text of a task, whose n-grams have `ngram_length` words. See postings_report.
+
+    Raises StatsUnavailableError, MemoryError, and OSError if the disk is full.
+    """
+    postings = new_postings()
+    per_file = task is not PostingsTask.SEQUENCE_COUNT
+    try:
+        corpus = text.corpus(query, ngram_length)
+        text.counter().gather(postings, corpus, text.part(query), ngram_length, per_file=per_file)
+    except ValueError as error:
+        raise unavailable(error) from None
+    return report_of_postings(task, corpus, postings, top, default_threads(), text.times)
+
+
+def resident_tfidf_of_file(text: ResidentText, query: StatsQuery) -> Report:
+    """Returns the line of tf-idf for the query's file. The files of each word are counted once. Raises MemoryError."""
+    files, num_files = text.frequencies()
+    counts = text.counter().word_counts(text.part(query), text.num_words)
+    ranks = np.flatnonzero(counts)
+    if not ranks.size:
+        return FixedReport(b"")
+    scores = [
+        count * math.log(num_files / files_of_word)
+        for count, files_of_word in zip(counts[ranks].tolist(), files[ranks].tolist(), strict=True)
+    ]
+    order = sorted(range(len(scores)), key=lambda index: -scores[index])[: query.top or DEFAULT_TOP_OF_TFIDF]
+    fields = [b"%.3f %s" % (scores[index], text.word(int(ranks[index]))) for index in order]
+    return FixedReport(b"\t".join([text.path_for(query), *fields]) + b"\n")
+
+
+def resident_phrase(text: ResidentText, query: StatsQuery) -> Report:
+    """Returns the lines `path<TAB>count` of the files with the words of the query in a row, at most MAX_PHRASE words.
+
+    Raises MemoryError.
+    """
+    ranks = text.ranks_of(query.words)
+    if ranks is None:
+        return FixedReport(b"")
+    with text.device:
+        counts = text.forest.count_phrase(ranks)
+    if query.ino is not None:
+        number = text.number_of(query.ino)
+        path = text.path_for(query)
+        return FixedReport(b"%s\t%d\n" % (path, counts[number]) if number is not None and number in counts else b"")
+    files = sorted(counts, key=lambda file: (-counts[file], file))[: query.top or None]
+    return FixedReport(b"".join(b"%s\t%d\n" % (text.path_of(file), counts[file]) for file in files))
+
+
+def _of_postings(task: PostingsTask, text: ResidentText, query: StatsQuery) -> Report:
+    length = query.ngram_length if task in NGRAM_TASKS else 1
+    return resident_postings(task, text, query, length, query.top)
+
+
+def _tfidf(text: ResidentText, query: StatsQuery) -> Report:
+    if query.ino is not None:
+        return resident_tfidf_of_file(text, query)
+    return resident_postings(PostingsTask.TFIDF, text, query, 1, query.top or DEFAULT_TOP_OF_TFIDF)
+
+
+ANSWERS: dict[str, Callable[[ResidentText, StatsQuery], Report]] = {
+    "wordcount": partial(resident_word_counts, SortOrder.BY_COUNT),
+    "sort": partial(resident_word_counts, SortOrder.BY_WORD),
+    "inverted_index": partial(_of_postings, PostingsTask.INVERTED_INDEX),
+    "term_vector": partial(_of_postings, PostingsTask.TERM_VECTOR),
+    "sequence_count": partial(_of_postings, PostingsTask.SEQUENCE_COUNT),
+    "ranked_inverted_index": partial(_of_postings, PostingsTask.RANKED_INVERTED_INDEX),
+    "tfidf": _tfidf,
+    "word": resident_phrase,
+    "phrase": resident_phrase,
+}
+"""The statistics that a ResidentText answers, by the names of their tasks."""

@@ -1,0 +1,128 @@
+"""Statistics of text that stays on a device, compared with the CPU. As a program, runs all cases on the host.
+
+Usage: resident_cases.py LIBRARY, where LIBRARY was made by native_builds.kernel_library.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+from device_cases import Case, cases
+
+from gompfs._native import statistics as _statistics
+from gompfs._native.grammar import WordRule
+from gompfs._native.statistics import PostingsTask
+from gompfs.archive import Archive
+from gompfs.gpu.arrays import ArrayDevice
+from gompfs.grammar import CountedWords
+from gompfs.statistics.paths import files_in_order
+from gompfs.statistics.postings import postings_report
+from gompfs.statistics.query import StatsQuery
+from gompfs.statistics.report import Report
+from gompfs.statistics.resident_answers import (
+    resident_phrase,
+    resident_postings,
+    resident_tfidf_of_file,
+    resident_word_counts,
+)
+from gompfs.statistics.resident_text import ResidentText
+from gompfs.statistics.traversal import PhaseTimes
+from gompfs.statistics.word_counts import SortOrder, word_count_report
+
+ROOM = 64 << 20
+PIECES = "a file in two parts"
+"""The case that does not stay: no builder has the same file several times."""
+_PHRASES = ([b"a"], [b"1"], [b"0", b"0"], [b"a", b"b"], [b"1", b"0", b"1"], [b"w0"] * 3, [b"0"] * 5, [b"nowhere", b"a"])
+_FEW = 4  # files of a case that are asked for one by one
+
+
+def check_resident(device: ArrayDevice, case: Case, room: int = ROOM, repeats: int = 2) -> ResidentText:
+    """Checks each answer of all files together and of some alone. The second time, it uses what has stayed."""
+    name, grammars, paths = case
+    expected = [(question, ask_cpu(case, question)) for question in _questions(case)]
+    archive = cast("Archive", SimpleNamespace(path_of=paths.get))
+    text = ResidentText(archive, device, grammars, files_in_order(paths), room, PhaseTimes())
+    for _ in range(repeats):
+        for question, lines in expected:
+            assert ask_device(text, question) == lines, (name, question)
+    return text
+
+
+Question = tuple[object, StatsQuery]
+
+
+def _questions(case: Case) -> list[Question]:
+    _, _, paths = case
+    files = [None, *sorted(paths)[:: max(len(paths) // _FEW, 1)]]
+    found: list[Question] = []
+    for ino in files:
+        query = StatsQuery(ino)
+        found += [(what, query) for what in (*SortOrder, PostingsTask.TERM_VECTOR, PostingsTask.INVERTED_INDEX)]
+        found += [(PostingsTask.TFIDF, query), (PostingsTask.TERM_VECTOR, StatsQuery(ino, top=2))]
+        found += [(SortOrder.BY_COUNT, StatsQuery(ino, top=3))]
+        lengths = (1, 3, 5) if ino is None else (3,)
+        for length in lengths:
+            asked = StatsQuery(ino, ngram_length=length)
+            found += [(PostingsTask.SEQUENCE_COUNT, asked), (PostingsTask.RANKED_INVERTED_INDEX, asked)]
+        found += [("phrase", StatsQuery(ino, words=tuple(words))) for words in _PHRASES]
+    return found
+
+
+def ask_device(text: ResidentText, question: Question) -> bytes:
+    """Returns the answer of a device."""
+    what, query = question
+    report: Report
+    if isinstance(what, SortOrder):
+        report = resident_word_counts(what, text, query)
+    elif what is PostingsTask.TFIDF and query.ino is not None:
+        report = resident_tfidf_of_file(text, query)
+    elif isinstance(what, PostingsTask):
+        length = query.ngram_length if what in _OF_NGRAMS else 1
+        top = query.top or (10 if what is PostingsTask.TFIDF else 0)
+        report = resident_postings(what, text, query, length, top)
+    else:
+        report = resident_phrase(text, query)
+    return report.read()
+
+
+_OF_NGRAMS = (PostingsTask.SEQUENCE_COUNT, PostingsTask.RANKED_INVERTED_INDEX)
+
+
+def ask_cpu(case: Case, question: Question) -> bytes:
+    """Returns the answer of the CPU."""
+    _, grammars, paths = case
+    what, query = question
+    of_query = paths if query.ino is None else {query.ino: paths[query.ino]}
+    if isinstance(what, SortOrder):
+        counted = [CountedWords(grammar, grammar.word_counts(of_query)) for grammar in grammars]
+        return word_count_report(counted, what, top=query.top).read()
+    if what is PostingsTask.TFIDF:
+        lines = postings_report(what, grammars, paths, top=10).read().splitlines(keepends=True)
+        return b"".join(line for line in lines if query.ino is None or line.startswith(paths[query.ino] + b"\t"))
+    if isinstance(what, PostingsTask):
+        return postings_report(what, grammars, of_query, ngram_length=query.ngram_length, top=query.top).read()
+    ngrams = _statistics.NgramSet(len(query.words), WordRule.WHITESPACE, b"")
+    ngrams.add_words(list(query.words))
+    files = files_in_order(of_query)
+    overlap = _statistics.Overlap(ngrams, array("Q", (ino for ino, _ in files)), "/tmp", 1 << 20, 1 << 30)
+    for grammar in grammars:
+        overlap.search_grammar(grammar.native, 1)
+    ((_, _, found),) = overlap.finish(len(files) or 1)
+    return b"".join(b"%s\t%d\n" % (files[file][1], count) for file, _, count in found)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from host_device import HostDevice
+
+    np.seterr(all="raise", over="ignore")
+    for case in cases():
+        if case[0] == PIECES:
+            continue
+        check_resident(HostDevice(Path(sys.argv[1])), case, repeats=1)
+        sys.stdout.write(f"{case[0]}\n")

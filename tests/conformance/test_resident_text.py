@@ -1,0 +1,272 @@
+"""Words that stay on a device give the same bytes as the CPU. The kernels run on the host here."""
+
+from __future__ import annotations
+
+import random
+import stat
+from pathlib import Path
+
+import pytest
+from device_cases import build, cases, texts
+from host_device import HostDevice
+from native_builds import ROOT, kernel_library, run_cases_sanitized
+from resident_cases import PIECES, ROOM, ask_cpu, ask_device, check_resident
+from text_device_on_host import EngineWithDevice
+from tree_helpers import pack
+
+from gompfs._native.statistics import PostingsTask
+from gompfs.archive import Archive
+from gompfs.codec import Codec
+from gompfs.engine.cpu import CpuEngine
+from gompfs.errors import StatsUnavailableError
+from gompfs.gpu.resident_forest import MAX_PHRASE
+from gompfs.mount.tree.snapshots import Snapshots
+from gompfs.options import MountOptions
+from gompfs.statistics import answering as answering_module
+from gompfs.statistics.answering import CPU, GPU, RESIDENT, Answering
+from gompfs.statistics.query import EVERYTHING, MAX_NGRAM_LENGTH, StatsQuery
+from gompfs.statistics.resident_answers import ANSWERS
+from gompfs.statistics.tasks import NAMES, NAMES_OF_FILE, TASKS, compute
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="session")
+def library() -> Path:
+    return kernel_library()
+
+
+@pytest.fixture
+def device(library: Path) -> HostDevice:
+    return HostDevice(library)
+
+
+@pytest.mark.timeout(300)
+def test_same_bytes_as_the_cpu(device: HostDevice) -> None:
+    for case in cases():
+        if case[0] == PIECES:
+            with pytest.raises(StatsUnavailableError, match="in several pieces"):
+                check_resident(device, case)
+            continue
+        check_resident(device, case).release()
+        assert device.reserved == 0
+    assert {"count_phrase", "find_ends_of_levels", "sum_tables"} <= device.launched
+
+
+@pytest.mark.timeout(1200)
+def test_no_access_out_of_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    names = [name for name, _, _ in cases() if name != PIECES]
+    assert run_cases_sanitized("resident_cases.py").splitlines() == names
+
+
+def test_what_does_not_fit_does_not_stay(library: Path) -> None:
+    """With less room, fewer things stay, and the answers are the same. Below what the words need, it is refused."""
+    whole = check_resident(HostDevice(library), texts(1))
+    assert whole.forest.num_bytes < ROOM
+    least = whole.forest.bytes_of_words
+    for room in (least, (least + whole.forest.num_bytes) // 2):
+        text = check_resident(HostDevice(library), texts(1), room, repeats=1)
+        assert text.forest.num_bytes <= room
+    device = HostDevice(library)
+    with pytest.raises(StatsUnavailableError, match=r"its words need 0 MiB of GPU memory, and 0 MiB may be used"):
+        check_resident(device, texts(1), least - 1)
+    assert device.reserved == 0
+
+
+def test_ranges_that_fit_little_memory(library: Path) -> None:
+    device = HostDevice(library, memory=200_000)
+    check_resident(device, texts(1), repeats=1)
+
+
+def test_n_grams_over_the_ends_of_parts(device: HostDevice) -> None:
+    """A file over several parts is one node, so its n-grams across the ends of parts are there."""
+    word = [b"%d" % number * (5 * MIB) for number in range(3)]
+    files = [(1, b"begin of it"), (2, b" ".join([*word, *word, b"end of it"])), (3, b"end of it")]
+    grammar = build(files)
+    assert len(list(grammar.parts())) >= 3
+    case = "parts", [grammar], {1: b"a", 2: b"b", 3: b"c"}
+    three = StatsQuery(ngram_length=3)
+    questions = [(PostingsTask.RANKED_INVERTED_INDEX, three), (PostingsTask.SEQUENCE_COUNT, three)]
+    questions += [("phrase", StatsQuery(words=(word[0], word[1], word[2]))), (PostingsTask.TFIDF, EVERYTHING)]
+    expected = [ask_cpu(case, question) for question in questions]
+    assert all(expected)
+    text = check_resident(device, case, repeats=1)
+    assert [ask_device(text, question) for question in questions] == expected
+
+
+def test_every_task_that_stays_has_an_answer() -> None:
+    assert {task.name for task in TASKS.values() if task.stays} == set(ANSWERS)
+    assert MAX_PHRASE == MAX_NGRAM_LENGTH
+
+
+@pytest.fixture(scope="module", params=["generations", "parts"])
+def archive_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive with grammars in sections, of several generations; and one with text in parts."""
+    if request.param == "generations":
+        return ROOT / "tests" / "data" / "golden" / "v1" / "generations.gomp"
+    rng = random.Random(7)
+    words = [b"head", b"a_part", b"x", b"(y, z)", b";"]
+    lines = [b" ".join(rng.choices(words, k=rng.randint(1, 9))) for _ in range(80)]
+    folder = tmp_path_factory.mktemp("parts")
+    tree = folder / "tree"
+    tree.mkdir()
+    for number in range(30):
+        (tree / f"{number}").write_bytes(b"\n".join(rng.choices(lines, k=number)))
+    (tree / "long").write_bytes(b"\n".join(rng.choices(lines, k=1500)))
+    (tree / "same").write_bytes((tree / "29").read_bytes())
+    (tree / "noise").write_bytes(rng.randbytes(2000))
+    path = folder / "a.gomp"
+    pack(path, tree, codec=Codec.GOMPRESSO_TADOC, stats=True, part_size=5000)
+    return path
+
+
+def _names(archive: Archive) -> list[bytes]:
+    """Returns statistics of all files, of each file, and searches."""
+    words = [line.split(b"\t")[0] for line in compute(b"wordcount", archive).read().splitlines()]
+    names = [name.encode() for name in NAMES if name != "info"]
+    names += [b"word/" + word for word in (*words[:3], words[-1], b"nowhere")]
+    names += [b"phrase/" + b" ".join(words[first : first + length]) for first in range(3) for length in (1, 2, 3, 5, 6)]
+    binary = set(archive.index.binary_files())
+    paths = [path for ino, path in sorted(archive.paths().items()) if ino in archive.inode_numbers() - binary]
+    files = [path for path in paths if stat.S_ISREG(archive.resolve(path).mode)][:12]
+    return names + [b"files/%s/%s" % (path, name.encode()) for path in files for name in NAMES_OF_FILE]
+
+
+def test_the_statistics_of_an_archive(device: HostDevice, archive_path: Path) -> None:
+    with Archive(archive_path, engine=CpuEngine()) as archive:
+        of_the_cpu = {name: compute(name, archive).read() for name in _names(archive)}
+    with Archive(archive_path, engine=EngineWithDevice(device, room=ROOM)) as archive:
+        answering = Answering(archive)
+        for name, expected in of_the_cpu.items():
+            assert compute(name, archive, answering=answering).read() == expected, name
+        engines = dict(answering.all_times().keys())
+        assert engines.pop("phrase") in (CPU, RESIDENT)  # those of six words
+        assert set(engines.values()) == {RESIDENT}
+        assert "stay on the host" in answering.reason
+        info = compute(b"info", archive, answering=answering).read().decode()
+        assert f"statistics_from\t{answering.reason}\n" in info
+        assert "word: gpu-resident " in info
+        answering.drop("the test is over")
+    assert device.reserved == 0
+
+
+def test_tfidf_of_a_file(device: HostDevice, archive_path: Path) -> None:
+    with Archive(archive_path, engine=CpuEngine()) as archive:
+        paths = {ino: path for ino, path in archive.paths().items() if stat.S_ISREG(archive.resolve(path).mode)}
+        queries = [StatsQuery(ino, top=top, path=path) for ino, path in list(paths.items())[:9] for top in (0, 3)]
+        queries = [query for query in queries if query.ino not in archive.index.binary_files()]
+        expected = [compute(b"tfidf", archive, query).read() for query in queries]
+    with Archive(archive_path, engine=EngineWithDevice(device, room=ROOM)) as archive:
+        answering = Answering(archive)
+        assert [compute(b"tfidf", archive, query, answering=answering).read() for query in queries] == expected
+        assert {engine for _, engine in answering.all_times()} == {RESIDENT}
+
+
+def test_a_binary_file_has_no_statistics(device: HostDevice, archive_path: Path) -> None:
+    with Archive(archive_path, engine=EngineWithDevice(device, room=ROOM)) as archive:
+        answering = Answering(archive)
+        compute(b"sort", archive, answering=answering)
+        for ino in archive.index.binary_files():
+            with pytest.raises(StatsUnavailableError, match="a binary file has no statistics"):
+                compute(b"wordcount", archive, StatsQuery(ino), answering=answering)
+
+
+class _SmallDevice(HostDevice):
+    """Has no memory for phrases."""
+
+    def launch(self, source: str, kernel: str, num_items: int, *arguments: object, **options: object) -> None:
+        if kernel == "count_phrase":
+            raise MemoryError
+        super().launch(source, kernel, num_items, *arguments, **options)  # type: ignore[arg-type]
+
+
+def test_too_little_memory(library: Path, archive_path: Path) -> None:
+    """The words are dropped, and the CPU answers."""
+    device = _SmallDevice(library)
+    with Archive(archive_path, engine=CpuEngine()) as archive:
+        word = compute(b"sort", archive).read().split(b"\t")[0]
+        expected = compute(b"word/" + word, archive).read()
+    engine = EngineWithDevice(device, room=ROOM)
+    with Archive(archive_path, engine=engine) as archive:
+        answering = Answering(archive)
+        assert compute(b"word/" + word, archive, answering=answering).read() == expected
+        assert set(answering.all_times()) == {("word", CPU)}
+        assert "the host had too little memory for word" in answering.reason
+        assert device.reserved == 0
+        compute(b"sort", archive, answering=answering)
+        assert set(answering.all_times()) == {("word", CPU), ("sort", GPU)}
+
+
+def test_memory_that_is_needed_for_reading(device: HostDevice, archive_path: Path) -> None:
+    engine = EngineWithDevice(device, room=ROOM)
+    with Archive(archive_path, engine=engine) as archive:
+        answering = Answering(archive)
+        compute(b"sort", archive, answering=answering)
+        assert device.reserved == ROOM
+        for give_back in engine.accelerator.resident_memory().watchers:  # type: ignore[union-attr]
+            give_back()
+        assert device.reserved == 0
+        assert "needed for reading" in answering.reason
+
+
+def test_an_archive_that_does_not_fit(device: HostDevice, archive_path: Path) -> None:
+    with Archive(archive_path, engine=EngineWithDevice(device, room=100)) as archive:
+        answering = Answering(archive)
+        compute(b"sort", archive, answering=answering)
+        assert set(answering.all_times()) == {("sort", GPU)}
+        assert "its words need 0 MiB of GPU memory, and 0 MiB may be used for them" in answering.reason
+
+
+def test_auto_measures(device: HostDevice, archive_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU answers first; after some time the words are put on the device; then each kind goes to the faster side.
+    """
+    engine = EngineWithDevice(device, room=ROOM, is_asked_for=False)
+    with Archive(archive_path, engine=engine) as archive:
+        answering = Answering(archive)
+
+        def engine_of(name: bytes) -> str:
+            before = {key: times.count for key, times in answering.all_times().items()}
+            compute(name, archive, answering=answering)
+            (key,) = [key for key, times in answering.all_times().items() if times.count != before.get(key)]
+            return key[1]
+
+        assert engine_of(b"word/a") == CPU
+        assert device.reserved == 0
+        monkeypatch.setattr(answering_module, "_SECONDS_BEFORE_LOADING", 0)
+        assert engine_of(b"word/a") == RESIDENT
+        assert device.reserved == ROOM
+        for (kind, which), times in answering._times.items():
+            times.seconds = times.count * (1.0 if (kind, which) == ("word", CPU) else 2.0)
+        assert engine_of(b"word/a") == CPU  # whose mean is now less than a second
+        answering._times["word", CPU].seconds = 1e9
+        assert engine_of(b"word/a") == RESIDENT
+        assert engine_of(b"phrase/a b") == RESIDENT  # not measured yet
+        answering._times["phrase", RESIDENT].seconds = 1.0
+        assert engine_of(b"phrase/a b") == CPU  # slow, and the CPU was not measured
+
+
+def test_a_new_generation_frees_the_memory(device: HostDevice, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "one").write_bytes(b"one word and another one\n" * 9)
+    path = tmp_path / "a.gomp"
+    pack(path, tree, stats=True)
+
+    def open_archive(path: str) -> Archive:
+        return Archive(path, engine=EngineWithDevice(device, room=ROOM))
+
+    with Snapshots(str(path), open_archive, MountOptions(follow=True)) as snapshots:
+        old = snapshots.current.virtual_content
+        assert old.compute(b"word/one").read() == b"one\t18\n"
+        assert device.reserved == ROOM
+        assert b'gompfs_statistics_total{statistic="word",engine="gpu-resident"} 1' in old.compute(b"metrics").read()
+        (tree / "one").write_bytes(b"two words\n")
+        pack(path, tree, stats=True, force=True)
+        snapshots._look()
+        assert device.reserved == 0
+        assert "a newer generation" in old.answering.reason
+        assert old.compute(b"word/one").read() == b"one\t18\n"
+        assert snapshots.current.virtual_content.compute(b"word/two").read() == b"one\t1\n"
+        assert device.reserved == ROOM
+    assert device.reserved == 0

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "search/utf8.h"
+#include "common/utf8.h"
 
 namespace gompfs::search {
 namespace {

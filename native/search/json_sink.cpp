@@ -1,70 +1,12 @@
 // Writes ripgrep's JSON Lines; see json_sink.h. The members have ripgrep's order.
 #include "search/json_sink.h"
 
-#include <cstdint>
-#include <cstdio>
 #include <utility>
 
-#include "search/utf8.h"
+#include "common/json_text.h"
+#include "common/utf8.h"
 
 namespace gompfs::search {
-namespace {
-
-void append_base64(std::string& output, std::string_view bytes) {
-    constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (std::size_t at = 0; at < bytes.size(); at += 3) {
-        const std::string_view group = bytes.substr(at, 3);
-        std::uint32_t bits = 0;
-        for (std::size_t index = 0; index < 3; ++index) {
-            bits =
-                bits << 8 | (index < group.size() ? static_cast<unsigned char>(group[index]) : 0);
-        }
-        for (std::size_t index = 0; index < 4; ++index) {
-            output += index <= group.size() ? kDigits[bits >> (18 - 6 * index) & 63] : '=';
-        }
-    }
-}
-
-void append_json_string(std::string& output, std::string_view text) {
-    output += '"';
-    for (const char byte : text) {
-        switch (byte) {
-            case '"':
-                output += "\\\"";
-                break;
-            case '\\':
-                output += "\\\\";
-                break;
-            case '\b':
-                output += "\\b";
-                break;
-            case '\f':
-                output += "\\f";
-                break;
-            case '\n':
-                output += "\\n";
-                break;
-            case '\r':
-                output += "\\r";
-                break;
-            case '\t':
-                output += "\\t";
-                break;
-            default:
-                if (static_cast<unsigned char>(byte) < 0x20) {
-                    char escaped[8];
-                    std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(byte));
-                    output += escaped;
-                } else {
-                    output += byte;
-                }
-        }
-    }
-    output += '"';
-}
-
-}  // namespace
-
 void append_json_bytes(std::string& output, std::string_view bytes) {
     if (is_valid_utf8(bytes)) {
         output += "{\"text\":";

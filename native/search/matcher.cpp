@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "common/cancellation.h"
+#include "common/utf8.h"
 #include "search/lines.h"
-#include "search/utf8.h"
 
 namespace gompfs::search {
 namespace {
@@ -214,7 +214,7 @@ MatchSession::MatchSession(const Matcher& matcher)
 MatchSession::~MatchSession() = default;
 
 void MatchSession::prepare(std::string_view text) {
-    is_ascii_ = search::is_ascii(text);
+    is_ascii_ = gompfs::is_ascii(text);
     has_long_lines_ = false;
     for (std::size_t at = 0; text.size() - at > kLongLine && !has_long_lines_; at += kLongLine) {
         has_long_lines_ = memrchr(text.data() + at, '\n', kLongLine) == nullptr;

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/utf8.h"
 #include "search/pattern_syntax.h"
-#include "search/utf8.h"
 
 namespace gompfs::search {
 

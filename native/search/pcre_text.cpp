@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "search/utf8.h"
+#include "common/utf8.h"
 
 namespace gompfs::search {
 namespace {

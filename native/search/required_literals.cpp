@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "search/utf8.h"
+#include "common/utf8.h"
 
 namespace gompfs::search {
 namespace {

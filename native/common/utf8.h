@@ -1,4 +1,4 @@
-// UTF-8: one character at a time, and what search needs to know about whole texts.
+// UTF-8: one character at a time, and whether whole texts are UTF-8 or ASCII.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace gompfs::search {
+namespace gompfs {
 
 inline constexpr char32_t kMaxCodePoint = 0x10ffff;
 inline constexpr char32_t kReplacement = 0xfffd;
@@ -96,4 +96,4 @@ inline bool is_ascii(std::string_view text) {
     return true;
 }
 
-}  // namespace gompfs::search
+}  // namespace gompfs

@@ -1,0 +1,15 @@
+// Text and bytes in JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace gompfs {
+
+// Appends a string of JSON with its quotes. The text must be UTF-8.
+void append_json_string(std::string& output, std::string_view text);
+
+// Appends bytes in base64, without quotes.
+void append_base64(std::string& output, std::string_view bytes);
+
+}  // namespace gompfs

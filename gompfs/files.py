@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, AnyStr
+from typing import IO, TYPE_CHECKING, Any, AnyStr, Literal
 
 from gompfs.archive import Archive
 from gompfs.errors import (
@@ -223,7 +223,8 @@ class ArchiveFiles:
         begin: int = 0,
         end: int | None = None,
         documents: Iterable[tuple[bytes, bytes]] = (),
-    ) -> Iterator[Any]:
+        as_table: bool | Literal["batches"] = False,
+    ) -> Any:
         """Yields the lines of a statistic as the objects that `gompfs stats --json` prints.
 
         `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, `info` (one dict), or `words`: the
@@ -231,9 +232,15 @@ class ArchiveFiles:
         above 0 limits the output to the first lines, to the first words of each term vector, or to the first files of
         each n-gram or document. `ngram_length` is the length of n-grams, 1 to 5, or 1 to 255 in `overlap`; 0 stands for
         3, or 13 in `overlap`, which takes `documents` as pairs of name and text. A search without results yields
-        nothing. Raises OptionError (a ValueError), StatsUnavailableError, CorruptBlockError.
+        nothing.
+
+        With `as_table=True`, returns a pyarrow.Table with the columns of `gompfs stats --format parquet`; with
+        `as_table="batches"`, a pyarrow.RecordBatchReader of the same rows, for a table that is larger than memory.
+
+        Raises OptionError (a ValueError), also without pyarrow; StatsUnavailableError, CorruptBlockError.
         """
         from gompfs.statistics.documents import Document
+        from gompfs.statistics.formats import record_batches
         from gompfs.statistics.query import StatsQuery
         from gompfs.statistics.records import records
         from gompfs.statistics.tasks import compute, task_of
@@ -252,7 +259,11 @@ class ArchiveFiles:
         except OptionError as error:
             error.archive = str(self.archive.path)
             raise
-        return records(task.columns, compute(os.fsencode(name), self.archive, query))
+        report = compute(os.fsencode(name), self.archive, query)
+        if not as_table:
+            return records(task.columns, report)
+        batches = record_batches(report, task.columns)
+        return batches if as_table == "batches" else batches.read_all()
 
     def grep(
         self,

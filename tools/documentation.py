@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from command_reference import commands_reference, mount_options_reference  # mkdocs searches beside its hook
 from import_map import import_map
-from statistics_reference import lines_table, records_table
+from statistics_reference import lines_table, records_table, tables_table
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -78,6 +78,7 @@ _COMMITTED: dict[str, Callable[[], str]] = {
     "mount-options": mount_options_reference,
     "statistics": lines_table,
     "statistics-json": records_table,
+    "statistics-tables": tables_table,
 }
 _ONLY_ON_SITE: dict[str, Callable[[], str]] = {
     "commands": commands_reference,

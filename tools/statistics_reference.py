@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gompfs.statistics.records import Column, Columns, Items
+from gompfs.statistics.line_format import table_columns
+from gompfs.statistics.records import FACTS, Column, Columns, ColumnType, Items
 from gompfs.statistics.tasks import NAMES_OF_FILE, OF_FILE_FORM, TASKS
 
 
@@ -24,6 +25,21 @@ def records_table() -> str:
         if task.columns
     ]
     return _table(("statistic", "options", "JSON value of a line"), rows)
+
+
+_TABLE_TYPES = {ColumnType.COUNT: "uint64", ColumnType.SCORE: "double"}
+
+
+def tables_table() -> str:
+    """Returns a table of the columns of each statistic's table, without those of exact bytes."""
+    rows = []
+    for task in TASKS.values():
+        fields, items = table_columns(task.columns or FACTS)
+        columns = [f"{column.name} {_TABLE_TYPES.get(column.type, 'string')}" for column in [*fields, *items]]
+        of = "an n-gram" if fields[0].type is ColumnType.NGRAM else f"a {fields[0].name}"
+        what = f"{items[0].name} of {of}" if items else "line"
+        rows.append((f"`{task.form}`", what, f"`{', '.join(columns)}`"))
+    return _table(("statistic", "a row for each", "columns"), rows)
 
 
 def _line(columns: Columns) -> str:

@@ -65,6 +65,58 @@ def sort_lines_by_count(text: bytes, top: int) -> bytes:
     `top` above 0 limits the lines. Raises ValueError.
     """
 
+class FieldType(Enum):
+    """The type of a field of a line."""
+
+    WORD = 0
+    NGRAM = 1
+    PATH = 2
+    COUNT = 3
+    SCORE = 4
+
+class LineFormat:
+    """The fields of the lines of a statistic: see native/statistics/line_fields.h."""
+
+    def __init__(
+        self,
+        fields: list[tuple[str, FieldType]],
+        items: str = "",
+        value: tuple[str, FieldType] | None = None,
+        weight: tuple[str, FieldType] | None = None,
+    ) -> None:
+        """`value` and `weight` are those of each item, and `items` is what all items together are called."""
+
+def json_lines(texts: Sequence[bytes], lines: LineFormat, num_threads: int) -> list[bytes]:
+    """Returns JSON Lines for the lines of each text: see native/statistics/json_lines.h. Raises ValueError."""
+
+class TableColumn:
+    """The values of a column, in the layout of Arrow: see native/statistics/line_table.h. All arrays are read-only."""
+
+    offsets: NDArray[np.int32]
+    texts: NDArray[np.int8]
+    odd_values: NDArray[np.int32]
+    """Indexes of the texts that are not UTF-8."""
+    odd_offsets: NDArray[np.int32]
+    odd_bytes: NDArray[np.int8]
+    counts: NDArray[np.uint64]
+    scores: NDArray[np.float64]
+
+class TableBatch:
+    """Consecutive rows of a table: one for each item of a line, or, without items, one for each line."""
+
+    num_lines: int
+    line_of_row: NDArray[np.int32]
+    no_items: NDArray[np.int32]
+    """The rows of lines without items, in which these are missing."""
+    def field(self, index: int) -> TableColumn:
+        """Returns the values of a field, by line."""
+
+    def item(self, index: int) -> TableColumn:
+        """Returns the values of items, by row: 0 for the value, 1 for the weight."""
+
+def table_batches(texts: Sequence[bytes], lines: LineFormat, num_threads: int) -> list[TableBatch]:
+    """Returns the rows of all texts in batches of about 8 MiB. Raises ValueError for a text without the format."""
+
 class Forest:
     """See native/statistics/forest.h. `starts` is uint64, the others are uint32; all are read-only."""
 

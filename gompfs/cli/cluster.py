@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 import click
 
 from gompfs.cli.application import print_error
-from gompfs.cli.output import print_json_array, write_bytes
 from gompfs.errors import EntryNotFoundError, GompfsError, OptionError, display_path
 
 if TYPE_CHECKING:
     from distributed import Client
 
+    from gompfs.cli.statistic_output import OutputForm
     from gompfs.dask import SearchOutput
     from gompfs.search import SearchQuery
     from gompfs.statistics.tasks import Task
@@ -40,23 +39,21 @@ def print_statistic_of_cluster(
     top: int,
     ngram_length: int,
     engine: str,
-    as_json: bool,
+    output: OutputForm,
 ) -> None:
     """Prints a statistic of all archives. Raises GompfsError."""
-    from gompfs.statistics.records import records
+    from gompfs.cli.statistic_output import print_report
+    from gompfs.statistics.report import FixedReport
 
     with _connected(scheduler) as client:
         from gompfs.dask import stats_output
 
-        output = stats_output(archives, name, top=top, ngram_length=ngram_length, engine=engine)
-        text, warnings = client.compute(output).result()
+        task_graph = stats_output(archives, name, top=top, ngram_length=ngram_length, engine=engine)
+        text, warnings = client.compute(task_graph).result()
     _print_warnings(warnings)
     if task.argument and not text:
         raise EntryNotFoundError("no file of these archives contains this", path=display_path(name))
-    if as_json:
-        print_json_array(records(task.columns, BytesIO(text)))
-    else:
-        write_bytes(text)
+    print_report(FixedReport(text), task, output)
 
 
 def search_on_cluster(

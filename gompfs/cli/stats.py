@@ -13,14 +13,15 @@ from click.shell_completion import CompletionItem
 
 from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.cluster import DASK, archives_and_name, dask_option, print_statistic_of_cluster
-from gompfs.cli.output import human_size, print_json, print_json_array, print_line, write_bytes
+from gompfs.cli.output import human_size, print_json, print_line, write_bytes
 from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.progress import progress_bar
+from gompfs.cli.statistic_output import OutputForm, output_form, print_report
 from gompfs.errors import EntryNotFoundError, EntryTypeError, OptionError, display_path
 from gompfs.statistics.documents import DEFAULT_FIELD, read_documents
+from gompfs.statistics.formats import Format
 from gompfs.statistics.memory import share_arenas
 from gompfs.statistics.query import MAX_SEARCHED_LENGTH, StatsQuery
-from gompfs.statistics.records import records
 from gompfs.statistics.tasks import (
     FIELD,
     FILE,
@@ -121,6 +122,13 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.option(
     "--range", "word_range", metavar="I:J", help="For words: print words I to J - 1 of the file, counted from 0."
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([form.value for form in Format]),
+    help="text, the default; jsonl: the values of --json, one per line; arrow or parquet: a flat table. These two need "
+    "pyarrow.",
+)
 @click.option("--build", is_flag=True, help="First add the grammar for segments that were packed with --no-stats.")
 @dask_option
 @engine_option
@@ -138,6 +146,7 @@ def stats_command(
     build: bool,
     scheduler: str | None,
     engine: str,
+    form: str | None,
     as_json: bool,
 ) -> None:
     """Print a statistic, list the names of all, or add grammars."""
@@ -147,13 +156,14 @@ def stats_command(
         documents = ()
     task = None if name == _LIST else task_of(name, _LIST)
     _check_usage(task, path, top, ngram_length, word_range)
+    output = output_form(form, as_json=as_json, lists_names=task is None)
     _check_documents(task, documents, fields)
     if scheduler is not None and task is not None:
         if path is not None or build:
             raise OptionError(f"{DASK} cannot be used with {FILE} and --build")
         print_statistic_of_cluster(
             scheduler, archives, task, name,
-            top=top or 0, ngram_length=ngram_length or 0, engine=engine, as_json=as_json,
+            top=top or 0, ngram_length=ngram_length or 0, engine=engine, output=output,
         )  # fmt: skip
         return
     if build:
@@ -171,7 +181,7 @@ def stats_command(
                 ngram_length=ngram_length or task.ngram_length,
                 documents=read_documents(documents, fields or (DEFAULT_FIELD,)),
             )
-            _print_statistic(task, name, opened_archive, query, as_json=as_json)
+            _print_statistic(task, name, opened_archive, query, output)
 
 
 def _print_names(as_json: bool) -> None:
@@ -181,18 +191,12 @@ def _print_names(as_json: bool) -> None:
         write_bytes("".join(f"{name}\n" for name in NAMES).encode())
 
 
-def _print_statistic(task: Task, name: str, archive: Archive, query: StatsQuery, *, as_json: bool) -> None:
+def _print_statistic(task: Task, name: str, archive: Archive, query: StatsQuery, output: OutputForm) -> None:
     share_arenas()
     report = compute(os.fsencode(name), archive, query)
     if task.argument and report.size == 0:
         raise EntryNotFoundError("no file contains this", archive=archive.path, path=display_path(name))
-    if not as_json:
-        for piece in report:
-            write_bytes(piece)
-    elif not task.columns:
-        print_json(next(records(task.columns, report)))
-    else:
-        print_json_array(records(task.columns, report))
+    print_report(report, task, output)
 
 
 def _build_grammars(path: str, engine: str) -> int:

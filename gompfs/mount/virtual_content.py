@@ -5,6 +5,7 @@ The statistics are imported when a virtual file is first used: importing them wo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from gompfs.statistics.answering import Answering
 from gompfs.statistics.grammar_cache import GrammarCache
 
 if TYPE_CHECKING:
+    from gompfs.statistics.formats import Format
     from gompfs.statistics.report import Report
 
 METRICS = b"metrics"
@@ -40,10 +42,11 @@ class VirtualContent:
 
     def compute(self, name: bytes) -> Report:
         """Returns the content of a virtual file. `name` is its path in `stats`. Raises GompfsError."""
+        from gompfs.statistics.formats import check_format, formatted
         from gompfs.statistics.info import MountFacts
         from gompfs.statistics.memory import share_arenas
         from gompfs.statistics.report import FixedReport
-        from gompfs.statistics.tasks import compute
+        from gompfs.statistics.tasks import compute, task_of
 
         share_arenas()
         if name == METRICS:
@@ -54,7 +57,11 @@ class VirtualContent:
             return PatternReport(self._archive, name)
         describe = self.describe_passthrough
         facts = MountFacts(self._fuse_api, None if describe is None else describe())
-        return compute(name, self._archive, grammars=self._grammars.get, mount=facts, answering=self.answering)
+        statistic, form = _statistic_and_format(name)
+        check_format(form)
+        grammars, answering = self._grammars.get, self.answering
+        report = compute(statistic, self._archive, grammars=grammars, mount=facts, answering=answering)
+        return formatted(report, task_of(os.fsdecode(statistic)).columns, form)
 
     def close(self) -> None:
         """Free the cached grammars, and what stays on a GPU."""
@@ -66,7 +73,8 @@ def virtual_file_names() -> list[bytes]:
     """Returns the names of the files in `stats`. The other entries of this directory are directories."""
     from gompfs.statistics.tasks import NAMES
 
-    return sorted([*map(str.encode, NAMES), METRICS, METRICS_JSON])
+    names = list(map(str.encode, NAMES))
+    return sorted([*names, *_with_suffixes(names), METRICS, METRICS_JSON])
 
 
 def listed_file_names() -> list[bytes]:
@@ -88,6 +96,31 @@ def per_file_names() -> list[bytes]:
     from gompfs.statistics.tasks import NAMES_OF_FILE
 
     return [name.encode() for name in NAMES_OF_FILE]
+
+
+def opened_names_of_file() -> list[bytes]:
+    """Returns the names that can be opened in `files/PATH`, in all formats."""
+    names = per_file_names()
+    return [*names, *_with_suffixes(names)]
+
+
+def _with_suffixes(names: list[bytes]) -> list[bytes]:
+    """Returns the names of statistics in other formats than text."""
+    from gompfs.statistics.formats import Format
+
+    return [b"%s.%s" % (name, form.value.encode()) for name in names for form in Format if form is not Format.TEXT]
+
+
+def _statistic_and_format(name: bytes) -> tuple[bytes, Format]:
+    """Returns the statistic that a virtual file has, and its format."""
+    from gompfs.statistics.formats import Format
+
+    if name.partition(b"/")[0] not in search_names():  # their words may have any suffix
+        for form in Format:
+            statistic = name.removesuffix(b"." + form.value.encode())
+            if form is not Format.TEXT and statistic != name:
+                return statistic, form
+    return name, Format.TEXT
 
 
 def load_statistics() -> None:

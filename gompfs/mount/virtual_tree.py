@@ -4,6 +4,7 @@
     word/WORD, phrase/W1 W2 W3      the files that contain a word, or several words in a row
     grep/PATTERN, count/PATTERN, files-with/PATTERN     lines or files with matches of a regular expression
     files/PATH/wordcount, ...       of one file; directories as in the archive
+    NAME.jsonl, NAME.arrow, NAME.parquet    the statistic NAME in another format; not listed
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from gompfs.mount.virtual_content import (
     VOLATILE,
     VirtualContent,
     listed_file_names,
+    opened_names_of_file,
     per_file_names,
     search_names,
     virtual_file_names,
@@ -174,7 +176,7 @@ class VirtualTree:
             if path not in self._numbers:
                 node = self._add(path, permission, directory=True)
                 node.child = lambda name: (
-                    self._answer(path + b"/" + name, permission) if name in per_file_names() else None
+                    self._answer(path + b"/" + name, permission) if name in opened_names_of_file() else None
                 )
                 node.names = per_file_names
             return self._numbers[path]

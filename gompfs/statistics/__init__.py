@@ -5,6 +5,8 @@
     word_counts, postings, search, info
                     the functions of the tasks
     report, records the text of a statistic, made piece by piece; its lines as JSON values
+    formats, tables, line_format
+                    the text as JSON Lines, Arrow or Parquet
     content*        the words of files that no grammar covers
     device_*        the parts that run on a GPU
 

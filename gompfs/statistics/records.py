@@ -63,6 +63,8 @@ class Items(NamedTuple):
 
 
 Columns = Sequence[Column | Items]
+FACTS = (Column("name", ColumnType.WORD), Column("value", ColumnType.WORD))
+"""The columns of a line of facts, if they are listed as lines."""
 
 
 def records(columns: Columns, text: Iterable[bytes]) -> Iterator[Any]:

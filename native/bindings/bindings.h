@@ -29,6 +29,7 @@ void bind_parts_builder(nanobind::module_& parts);
 void bind_corpus(nanobind::module_& statistics);
 void bind_counted_section(nanobind::module_& statistics);
 void bind_forest(nanobind::module_& statistics);
+void bind_line_formats(nanobind::module_& statistics);
 void bind_merge_lines(nanobind::module_& statistics);
 void bind_overlap(nanobind::module_& statistics);
 void bind_postings(nanobind::module_& statistics);

@@ -2,12 +2,12 @@
 #include "statistics/merge_lines.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <queue>
 #include <stdexcept>
 
 #include "common/cancellation.h"
+#include "statistics/line_fields.h"
 #include "statistics/report.h"
 
 namespace gompfs {
@@ -23,37 +23,6 @@ struct CountedLine {
     std::uint64_t count;
     std::string_view line;  // with its newline
 };
-
-// Returns the text up to `end`, and removes it and `end` from `rest`.
-std::string_view cut_off(std::string_view& rest, char end) {
-    const std::size_t size = std::min(rest.find(end), rest.size());
-    const std::string_view field = rest.substr(0, size);
-    rest.remove_prefix(std::min(size + 1, rest.size()));
-    return field;
-}
-
-std::uint64_t count_of(std::string_view digits) {
-    std::uint64_t count = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [last, error] = std::from_chars(digits.data(), end, count);
-    if (error != std::errc() || last != end) {
-        throw std::invalid_argument("a line without a count");
-    }
-    return count;
-}
-
-std::string unescaped(std::string_view field) {
-    std::string path;
-    for (std::size_t index = 0; index < field.size(); ++index) {
-        if (field[index] == '\\' && index + 1 < field.size()) {
-            const char code = field[++index];
-            path.push_back(code == 'n' ? '\n' : code == 't' ? '\t' : code);
-        } else {
-            path.push_back(field[index]);
-        }
-    }
-    return path;
-}
 
 bool is_path_before(std::string_view left, std::string_view right) {
     if (left.find('\\') == left.npos && right.find('\\') == right.npos) {

@@ -67,6 +67,21 @@ def test_the_example_of_arrays_runs(tmp_path: Path) -> None:
     assert done.stdout == b"2 [ 0  6 11] b'hello'\n"
 
 
+def test_the_example_of_tables_runs(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "hamlet").write_bytes(b"to be or not to be\n")
+    prepare = [
+        "gompfs pack -q corpus corpus.gomp",
+        "gompfs stats corpus.gomp term_vector --format parquet >words.parquet",
+        "gompfs stats corpus.gomp tfidf --format arrow >tfidf.arrow",
+    ]
+    environment = session_environment()
+    subprocess.run(["bash", "-ec", "\n".join(prepare)], cwd=tmp_path, check=True, env=environment)
+    (example,) = blocks(ROOT / "docs/howto/statistics.md", "python")
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.splitlines() == [b"[('not', 1)]", b"(4, 5)", b"4 be", b"[('be or not',)]"]
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home directory with the trees and archives that the guides use, and a directory `work`."""

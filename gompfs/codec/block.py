@@ -84,6 +84,11 @@ class EncodedBlock(NamedTuple):
         return len(self.data)
 
 
+def align(offset: int, alignment: int) -> int:
+    """Returns the first multiple of `alignment` at or after `offset`."""
+    return -(-offset // alignment) * alignment
+
+
 def build_block(codec: Codec, payload: Buffer, uncompressed: Buffer) -> EncodedBlock:
     """Returns a block with this payload, which decodes to `uncompressed`."""
     fields = _FIELDS.pack(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from gompfs.codec import align
 from gompfs.format.archive_file import ArchiveFile, LocalFile, for_native
 from gompfs.format.footer import (
     FOOTER_SIZE,
@@ -21,7 +22,7 @@ from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHe
 from gompfs.format.index_blocks import decode_image, encode_image
 from gompfs.format.superblock import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
 from gompfs.format.trailer import NUM_COPIES, TRAILER_FOOTER_SIZE, TrailerFooter, TrailerPlace
-from gompfs.format.walk import ArchiveWalk, WalkedGeneration, align, database_size, ends_in_block
+from gompfs.format.walk import ArchiveWalk, WalkedGeneration, database_size, ends_in_block
 
 __all__ = [
     "FOOTER_SIZE",

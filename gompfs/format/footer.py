@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
+from gompfs.codec import align
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.format.archive_file import ArchiveFile
+from gompfs.format.record import Record
 from gompfs.format.superblock import SUPERBLOCK_SIZE
 
 FOOTER_MAGIC = b"GOMPEND\n"
 FOOTER_SIZE = 64
 INDEX_ALIGNMENT = 4096
 
-_FIELDS = struct.Struct("<8sIIQQQQQ")
-_CHECKSUM = struct.Struct("<Q")
+_RECORD = Record(
+    FOOTER_MAGIC, "IIQQQQQ", absent="not a footer", damaged="the footer is damaged: its checksum does not match"
+)
 
 
 class Footer(NamedTuple):
@@ -32,34 +34,18 @@ class Footer(NamedTuple):
     def fits(self, archive_offset: int) -> bool:
         """Returns whether `archive_offset` is where this footer must be: the next multiple of 64 after its index."""
         index_end = self.index_offset + self.index_size
-        return (
-            self.index_offset >= SUPERBLOCK_SIZE
-            and archive_offset == -(-index_end // FOOTER_SIZE) * FOOTER_SIZE
-        )
+        return self.index_offset >= SUPERBLOCK_SIZE and archive_offset == align(index_end, FOOTER_SIZE)
 
     def to_bytes(self) -> bytes:
         """Returns the 64 bytes that are stored in the file."""
-        fields = _FIELDS.pack(
-            FOOTER_MAGIC,
-            self.generation,
-            0,
-            self.index_offset,
-            self.index_size,
-            self.index_xxh3,
-            self.previous_footer,
-            0,
+        return _RECORD.pack(
+            self.generation, 0, self.index_offset, self.index_size, self.index_xxh3, self.previous_footer, 0
         )
-        return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Footer:
         """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
-        if len(raw) < FOOTER_SIZE or not raw.startswith(FOOTER_MAGIC):
-            raise ArchiveFormatError("not a footer")
-        (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
-        if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
-            raise ArchiveFormatError("the footer is damaged: its checksum does not match")
-        _, generation, reserved, offset, size, xxh3, previous, reserved_too = _FIELDS.unpack_from(raw)
+        generation, reserved, offset, size, xxh3, previous, reserved_too = _RECORD.unpack(raw)
         if reserved or reserved_too or generation == 0:
             raise ArchiveFormatError("the footer has impossible fields")
         return cls(generation, offset, size, xxh3, previous)
@@ -107,10 +93,9 @@ def read_image(file: ArchiveFile, index_offset: int, index_size: int) -> bytes:
 def check_earlier_footers(file: ArchiveFile, footer: Footer) -> Iterator[str]:
     """Yields the defects in the footers and indexes of the generations before that of `footer`, newest first."""
     while footer.generation > 1 or footer.previous_footer:
-        place = footer.previous_footer
         earlier = None
-        if place < footer.index_offset:
-            earlier = footer_at(file, place)
+        if footer.previous_footer < footer.index_offset:
+            earlier = footer_at(file, footer.previous_footer)
         if earlier is None or earlier.generation != footer.generation - 1:
             yield f"generation {footer.generation}: it does not point to the footer of the previous generation"
             return

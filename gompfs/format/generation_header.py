@@ -6,19 +6,21 @@ for the position of the index; and with the position when everything else is on 
 
 from __future__ import annotations
 
-import struct
 from typing import NamedTuple
 from uuid import UUID
 
-from xxhash import xxh3_64_intdigest
-
 from gompfs.errors import ArchiveFormatError
+from gompfs.format.record import Record
 
 GENERATION_HEADER_MAGIC = b"\x89GGENER\n"
 GENERATION_HEADER_SIZE = 64
 
-_FIELDS = struct.Struct("<8sII16sQQQ")
-_CHECKSUM = struct.Struct("<Q")
+_RECORD = Record(
+    GENERATION_HEADER_MAGIC,
+    "II16sQQQ",
+    absent="not a generation header",
+    damaged="the generation header is damaged: its checksum does not match",
+)
 
 
 class GenerationHeader(NamedTuple):
@@ -31,20 +33,12 @@ class GenerationHeader(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Returns the 64 bytes that are stored in the file."""
-        fields = _FIELDS.pack(
-            GENERATION_HEADER_MAGIC, self.generation, 0, self.uuid.bytes, self.index_offset, self.index_size, 0
-        )
-        return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
+        return _RECORD.pack(self.generation, 0, self.uuid.bytes, self.index_offset, self.index_size, 0)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> GenerationHeader:
         """Decode a header. Raises ArchiveFormatError if the bytes are not a valid header."""
-        if len(raw) < GENERATION_HEADER_SIZE or not raw.startswith(GENERATION_HEADER_MAGIC):
-            raise ArchiveFormatError("not a generation header")
-        _, generation, reserved, uuid, index_offset, index_size, reserved_too = _FIELDS.unpack_from(raw)
-        (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
-        if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
-            raise ArchiveFormatError("the generation header is damaged: its checksum does not match")
+        generation, reserved, uuid, index_offset, index_size, reserved_too = _RECORD.unpack(raw)
         if reserved or reserved_too:
             raise ArchiveFormatError("the generation header has impossible fields")
         return cls(generation, UUID(bytes=uuid), index_offset, index_size)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
-
 from xxhash import xxh3_64_intdigest
 
 from gompfs._native import codec as _codec
-from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, MAX_EXPANSION, CodecOptions, parse_block_header
+from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, MAX_EXPANSION, CodecOptions, align, parse_block_header
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
+from gompfs.threads import default_threads
 
 
 def encode_image(image: bytes, block_size: int) -> bytes:
     """Returns the blocks of an index, each on a multiple of 16, without padding after the last."""
     options = CodecOptions(dependency_elimination=False)  # an index is 3% to 20% smaller without
     blocks = _codec.encode_blocks(
-        image, block_size, options.codec, options.level, options.dependency_elimination, _num_threads()
+        image, block_size, options.codec, options.level, options.dependency_elimination, default_threads()
     )
     pieces = []
     for block, _, _ in blocks:
@@ -32,7 +31,7 @@ def decode_image(stored: bytes, image_size: int, image_xxh3: int, block_size: in
         raise CorruptIndexError("the index is damaged: its blocks are too small for its size")
     blocks, sizes = _cut(stored, image_size, block_size)
     image = _codec.BufferPool().allocate(image_size)  # not filled with zeros, which takes longer than decoding
-    if any(_codec.decode_blocks(blocks, image, False, _num_threads(), sizes)):
+    if any(_codec.decode_blocks(blocks, image, False, default_threads(), sizes)):
         raise CorruptIndexError("the index is damaged: one of its blocks cannot be decoded")
     if xxh3_64_intdigest(image) != image_xxh3:
         raise CorruptIndexError("the index is damaged: its checksum does not match")
@@ -56,11 +55,7 @@ def _cut(stored: bytes, image_size: int, block_size: int) -> tuple[list[memoryvi
             raise CorruptIndexError(f"the index is damaged: block {len(blocks)} has an impossible size")
         blocks.append(view[position:end])
         sizes.append(size)
-        position = -(-end // BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT
+        position = align(end, BLOCK_ALIGNMENT)
     if end != len(stored):
         raise CorruptIndexError("the index is damaged: bytes follow its blocks")
     return blocks, sizes
-
-
-def _num_threads() -> int:
-    return len(os.sched_getaffinity(0))

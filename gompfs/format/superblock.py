@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import struct
 from typing import NamedTuple
 from uuid import UUID
 
-from xxhash import xxh3_64_intdigest
-
 from gompfs.codec import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE
 from gompfs.errors import ArchiveFormatError, UnsupportedVersionError
+from gompfs.format.record import Record
 
 SUPERBLOCK_MAGIC = b"\x89GOMPFS\n"
 SUPERBLOCK_SIZE = 64
 FORMAT_VERSIONS = (1, 2)
 
-_FIELDS = struct.Struct("<8sII16sQQQ")
-_CHECKSUM = struct.Struct("<Q")
+_RECORD = Record(
+    SUPERBLOCK_MAGIC,
+    "II16sQQQ",
+    absent="not a gompfs archive",
+    damaged="the superblock is damaged: its checksum does not match",
+)
 
 
 class Superblock(NamedTuple):
@@ -34,20 +36,12 @@ class Superblock(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Returns the 64 bytes that are stored in the file."""
-        fields = _FIELDS.pack(
-            SUPERBLOCK_MAGIC, self.version, self.block_size, self.uuid.bytes, self.index_offset, self.index_size, 0
-        )
-        return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
+        return _RECORD.pack(self.version, self.block_size, self.uuid.bytes, self.index_offset, self.index_size, 0)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Superblock:
         """Decode a superblock. Raises ArchiveFormatError, or UnsupportedVersionError for an unknown format version."""
-        if len(raw) < SUPERBLOCK_SIZE or not raw.startswith(SUPERBLOCK_MAGIC):
-            raise ArchiveFormatError("not a gompfs archive")
-        _, version, block_size, uuid, index_offset, index_size, reserved = _FIELDS.unpack_from(raw)
-        (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
-        if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
-            raise ArchiveFormatError("the superblock is damaged: its checksum does not match")
+        version, block_size, uuid, index_offset, index_size, reserved = _RECORD.unpack(raw)
         if version not in FORMAT_VERSIONS:
             versions = " and ".join(map(str, FORMAT_VERSIONS))
             raise UnsupportedVersionError(f"format version {version}; this gompfs reads versions {versions}")

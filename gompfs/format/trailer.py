@@ -7,21 +7,18 @@ footer. So a reader never searches, and bytes inside packed files are never take
 
 from __future__ import annotations
 
-import struct
 from typing import NamedTuple
 from uuid import UUID
 
-from xxhash import xxh3_64_intdigest
-
-from gompfs.codec import BLOCK_ALIGNMENT
+from gompfs.codec import BLOCK_ALIGNMENT, align
 from gompfs.errors import ArchiveFormatError
+from gompfs.format.record import Record
 
 TRAILER_FOOTER_MAGIC = b"GOMPEND2"
 TRAILER_FOOTER_SIZE = 96
 NUM_COPIES = 2
 
-_FIELDS = struct.Struct("<8sII16sQQQQQQQ")
-_CHECKSUM = struct.Struct("<Q")
+_RECORD = Record(TRAILER_FOOTER_MAGIC, "II16sQQQQQQQ", absent="not a footer", damaged="its checksum does not match")
 
 
 class TrailerPlace(NamedTuple):
@@ -36,7 +33,7 @@ class TrailerPlace(NamedTuple):
     @property
     def copy_size(self) -> int:
         """The size of one copy with its footer."""
-        return -(-self.index_size // BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT + TRAILER_FOOTER_SIZE
+        return align(self.index_size, BLOCK_ALIGNMENT) + TRAILER_FOOTER_SIZE
 
     @property
     def end(self) -> int:
@@ -75,8 +72,7 @@ class TrailerFooter(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Returns the 96 bytes that are stored in the file."""
-        fields = _FIELDS.pack(
-            TRAILER_FOOTER_MAGIC,
+        return _RECORD.pack(
             self.generation,
             self.copy,
             self.uuid.bytes,
@@ -88,17 +84,11 @@ class TrailerFooter(NamedTuple):
             self.previous_footer,
             0,
         )
-        return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> TrailerFooter:
         """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
-        if len(raw) < TRAILER_FOOTER_SIZE or not raw.startswith(TRAILER_FOOTER_MAGIC):
-            raise ArchiveFormatError("not a footer")
-        _, generation, copy, uuid, start, offset, size, image_size, xxh3, previous, reserved = _FIELDS.unpack_from(raw)
-        (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
-        if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
-            raise ArchiveFormatError("its checksum does not match")
+        generation, copy, uuid, start, offset, size, image_size, xxh3, previous, reserved = _RECORD.unpack(raw)
         if reserved or generation == 0 or copy >= NUM_COPIES or image_size == 0:
             raise ArchiveFormatError("it has impossible fields")
         return cls(generation, copy, UUID(bytes=uuid), start, offset, size, image_size, xxh3, previous)

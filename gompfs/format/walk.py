@@ -17,7 +17,7 @@ import struct
 from array import array
 from typing import NamedTuple
 
-from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, BlockStatus, Codec, check_block
+from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, BlockStatus, Codec, align, check_block
 from gompfs.codec.block import BLOCK_MAGIC
 from gompfs.format.archive_file import ArchiveFile, LocalFile
 from gompfs.format.footer import FOOTER_SIZE, INDEX_ALIGNMENT, Footer, footer_at
@@ -128,11 +128,11 @@ class ArchiveWalk:
             self.block_sizes.append(size)
             self.position = start + size
 
-    def _block_size_at(self, raw: bytes, place: int) -> int | None:
-        """Returns the size of the block with the header at offset `place` of `raw`, or None if it is invalid."""
-        if len(raw) < place + BLOCK_HEADER_SIZE:
+    def _block_size_at(self, raw: bytes, begin: int) -> int | None:
+        """Returns the size of the block whose header begins at index `begin` of `raw`, or None if it is invalid."""
+        if len(raw) < begin + BLOCK_HEADER_SIZE:
             return None
-        magic, codec, reserved, payload_size, uncompressed_size = _BLOCK_FIELDS.unpack_from(raw, place)
+        magic, codec, reserved, payload_size, uncompressed_size = _BLOCK_FIELDS.unpack_from(raw, begin)
         if magic != BLOCK_MAGIC or reserved != _NO_RESERVED or codec > _MAX_CODEC:
             return None
         if not payload_size <= uncompressed_size <= self._block_size or uncompressed_size == 0:
@@ -164,11 +164,6 @@ class ArchiveWalk:
         return self._window[start : start + size]
 
 
-def align(archive_offset: int, alignment: int) -> int:
-    """Returns the first multiple of `alignment` at or after `archive_offset`."""
-    return -(-archive_offset // alignment) * alignment
-
-
 def database_size(image: bytes) -> int | None:
     """Returns the size in bytes that the first 100 bytes of a SQLite image give, or None if they are not valid."""
     if len(image) < _DATABASE_HEADER_SIZE or not image.startswith(DATABASE_MAGIC):
@@ -183,12 +178,12 @@ def database_size(image: bytes) -> int | None:
 
 def ends_in_block(content: bytes, max_payload_size: int) -> bool:
     """Returns whether `content` may end inside a block: whether it holds what may be the header of a cut-off block."""
-    place = content.find(BLOCK_MAGIC)
-    while place >= 0:
+    begin = content.find(BLOCK_MAGIC)
+    while begin >= 0:
         # A header that is itself cut off may belong to a block of any size.
-        payload_size = int.from_bytes(content[place + 8 : place + 12], "little")
-        is_cut = place + BLOCK_HEADER_SIZE > len(content)
-        if is_cut or (payload_size <= max_payload_size and place + BLOCK_HEADER_SIZE + payload_size > len(content)):
+        payload_size = int.from_bytes(content[begin + 8 : begin + 12], "little")
+        is_cut = begin + BLOCK_HEADER_SIZE > len(content)
+        if is_cut or (payload_size <= max_payload_size and begin + BLOCK_HEADER_SIZE + payload_size > len(content)):
             return True
-        place = content.find(BLOCK_MAGIC, place + 1)
+        begin = content.find(BLOCK_MAGIC, begin + 1)
     return False

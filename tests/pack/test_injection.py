@@ -24,8 +24,7 @@ from gompfs.cli.application import run
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, PackError
-from gompfs.format import SUPERBLOCK_SIZE, Footer, Superblock
-from gompfs.format.walk import align
+from gompfs.format import SUPERBLOCK_SIZE, Footer, Superblock, align
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive
 

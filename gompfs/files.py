@@ -1,7 +1,7 @@
 """The Python interface that `gompfs.open` returns: the files of an archive by path, with methods named as in `os`.
 
-    ArchiveFiles    listdir, stat, readlink, walk, open, read, read_many, stats, grep
-    FileReader      an open file: a buffer over a raw file that reads blocks of the archive
+ArchiveFiles    listdir, stat, readlink, walk, open, read, read_many, stats, grep
+FileReader      an open file: a buffer over a raw file that reads blocks of the archive
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, AnyStr, Literal
 
 from gompfs.archive import Archive
+from gompfs.archive.entries import names_in
 from gompfs.errors import (
     EntryIsDirectoryError,
     EntryNotDirectoryError,
@@ -299,7 +300,7 @@ class ArchiveFiles:
             output=Output.JSON,
             sort=True,
         )
-        prefix = b"/".join(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))
+        prefix = b"/".join(names_in(os.fspath(path)))
         return line_matches(ArchiveSearch(self.archive, query, [(prefix, self.inode(path).ino)]))
 
     def inode(self, path: AnyPath, *, follow_symlinks: bool = True) -> Inode:

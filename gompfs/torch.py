@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive import Archive
-from gompfs.archive.arrays import file_sizes
+from gompfs.archive.index_arrays import file_sizes
 from gompfs.arrays.line_index import LineIndex
 from gompfs.arrays.memory import device_number
 from gompfs.engine import select_engine

@@ -1,6 +1,7 @@
-"""Reading archives: entries, file contents, sections, verification, extraction.
+"""Reading archives: entries, contents of files, blocks and sections; extraction.
 
-The modules that compute with arrays (`text`, `verify`, `arrays`) are not imported here: plain reading needs no NumPy.
+The modules that need NumPy (`index_arrays`, `staged_blocks`, `text_on_device`) are not imported here: plain reading
+does without.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gompfs._native.blocks import FailureReason, ReadFailure, StoredSizes
 from gompfs._native.parts import PartHeads
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, BlockService
+from gompfs.archive.entries import Entries
 from gompfs.archive.part_heads import open_part_heads
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.codec import BlockStatus
@@ -20,21 +21,14 @@ from gompfs.engine import Engine, select_engine
 from gompfs.errors import (
     CorruptBlockError,
     CorruptIndexError,
-    EntryNotDirectoryError,
-    EntryNotFoundError,
     EntryTypeError,
     GompfsError,
-    StatsUnavailableError,
-    SymlinkLoopError,
 )
 from gompfs.forks import call_in_child
 from gompfs.format import ArchiveFile, LocalFile
 from gompfs.generations import check_generations, find_newest, read_image
 from gompfs.index.reader import IndexReader
-from gompfs.index.visited import VisitedDirectories
 from gompfs.model import (
-    ROOT_INO,
-    DirectoryEntry,
     Extent,
     Inode,
     Problem,
@@ -48,13 +42,8 @@ if TYPE_CHECKING:
     from gompfs.archive.text_on_device import TextOnDevice
     from gompfs.gpu.arrays import TextDevice
 
-_MAX_SYMLINKS = 40
-_NEIGHBOURS = 64  # inodes fetched by one query: programs walk a tree in order
-_MIN_PATHS_SIZE, _MEAN_PATH_SIZE = 16 << 20, 4096  # limits the memory for all paths: in all, and for each name
-_MAX_CACHED_INODES = 1 << 17
 
-
-class Archive:
+class Archive(Entries):
     """An archive opened for reading. Thread-safe.
 
     It can also be used in a child of os.fork. State that the parent's threads may have been using is not touched there;
@@ -78,7 +67,7 @@ class Archive:
         decoded blocks, in bytes. `decode_ahead` limits the read-ahead for each reader, in bytes (None: the engine's
         batch size). Raises ArchiveFormatError and its subclasses, or OSError.
         """
-        self.path = os.fsdecode(path)
+        super().__init__(os.fsdecode(path))
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
         self.verifies_content = verify
@@ -130,7 +119,6 @@ class Archive:
         self._opened_blocks = self._start_blocks()
         self._blocks_on_cpu: BlockService | None = None
         self._text_on_device: TextOnDevice | None = None
-        self._inodes: dict[int, Inode] = {}
         self._stored_sizes: StoredSizes | None = None
 
     def _read_index(self) -> IndexReader:
@@ -249,26 +237,7 @@ class Archive:
     ) -> None:
         self.close()
 
-    # Entries
-
-    def inode(self, ino: int) -> Inode:
-        """Returns the inode of a number. Raises EntryNotFoundError."""
-        found = self._inodes.get(ino)
-        if found is None:
-            if len(self._inodes) > _MAX_CACHED_INODES:
-                self._inodes.clear()
-            self._inodes |= (inodes := self._inodes_from(ino))
-            found = inodes.get(ino)
-            if found is None:
-                raise EntryNotFoundError(f"no inode {ino}", archive=self.path)
-        return found
-
-    def _inodes_from(self, ino: int) -> dict[int, Inode]:
-        """Returns an inode and some after it, or it alone if one of them is damaged."""
-        try:
-            return self.index.inodes(ino, _NEIGHBOURS)
-        except CorruptIndexError:
-            return self.index.inodes(ino, 1)
+    # Contents
 
     def extents(self, ino: int) -> list[Extent]:
         """Returns the extents of a file by file_offset. Bytes outside them are zeros. Raises CorruptIndexError.
@@ -324,116 +293,6 @@ class Archive:
             log.warning("%s: some files with holes are shown as if they had none: %s", self.path, error)
         return sizes
 
-    def resolve(self, path: str | bytes, *, follow: bool = False) -> Inode:
-        """Returns the inode at a path from the archive's root. A leading slash changes nothing.
-
-        With `follow`, a symlink at the end of the path is followed. Symlinks on the way are always followed, inside the
-        archive. Raises EntryNotFoundError, EntryNotDirectoryError, SymlinkLoopError.
-        """
-        inode = self.inode(ROOT_INO)
-        parents: list[Inode] = []
-        rest = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
-        links = 0
-        while rest:
-            name = rest.pop(0)
-            if not stat.S_ISDIR(inode.mode):
-                raise EntryNotDirectoryError("not a directory", archive=self.path, path=path)
-            if name == b"..":
-                inode = parents.pop() if parents else inode
-                continue
-            child = self.index.child(inode.ino, name)
-            if child is None:
-                raise EntryNotFoundError("no such file or directory", archive=self.path, path=path)
-            if stat.S_ISLNK(child.mode) and (rest or follow):
-                links += 1
-                target = child.symlink_target or b""
-                if links > _MAX_SYMLINKS:
-                    raise SymlinkLoopError("too many levels of symbolic links", archive=self.path, path=path)
-                if target.startswith(b"/"):
-                    inode, parents = self.inode(ROOT_INO), []
-                rest = [part for part in target.split(b"/") if part not in (b"", b".")] + rest
-                continue
-            parents.append(inode)
-            inode = child
-        return inode
-
-    def walk(self, path: str | bytes = b"") -> Iterator[tuple[bytes, Inode]]:
-        """Yields every entry at and below a path, depth first, with its path from the archive's root."""
-        start = self.resolve(path)
-        base = b"/".join(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))
-        return self.walk_from(base, start)
-
-    def walk_from(self, place: bytes, inode: Inode) -> Iterator[tuple[bytes, Inode]]:
-        """Like `walk`, but from an entry at the path `place`. Only one path is in memory, at any depth."""
-        visited = VisitedDirectories(self.path)
-        directory = place
-        levels: list[tuple[int, Iterator[DirectoryEntry]]] = []  # size of a directory's path, its remaining entries
-        while True:
-            yield place, inode
-            if stat.S_ISDIR(inode.mode):
-                visited.enter(inode.ino, place)
-                directory = place
-                levels.append((len(place), iter(self.index.directory(inode.ino))))
-            entry = None
-            while levels and entry is None:
-                size, entries = levels[-1]
-                entry = next(entries, None)
-                if entry is None:
-                    levels.pop()
-            if entry is None:
-                return
-            directory = directory[:size]
-            place, inode = directory + b"/" + entry.name if directory else entry.name, entry.inode
-
-    def xattrs(self, ino: int) -> dict[bytes, bytes]:
-        """Returns the extended attributes of an inode."""
-        return self.index.xattrs(ino) if self.has_xattrs() else {}
-
-    def has_xattrs(self) -> bool:
-        """Returns whether any entry has extended attributes."""
-        if not hasattr(self, "_any_xattrs"):
-            self._any_xattrs = self.index.has_xattrs()
-        return self._any_xattrs
-
-    def inode_numbers(self) -> set[int]:
-        """Returns the numbers of all inodes."""
-        return {int(number) for numbers in self.index.inode_numbers() for number in numbers.split(",")}
-
-    def path_of(self, ino: int) -> bytes:
-        """Returns one path of an inode, or an empty path if it has no name. Slow: meant for messages."""
-        parts: list[bytes] = []
-        seen: set[int] = set()
-        while ino not in seen and (found := self.index.name_of(ino)) is not None:
-            seen.add(ino)
-            ino, name = found
-            parts.append(name)
-        return b"/".join(reversed(parts))
-
-    def paths(self) -> dict[int, bytes]:
-        """Returns one path of every inode that can be reached from the root.
-
-        Raises StatsUnavailableError if the paths of deep directories would need too much memory.
-        """
-        parents = {ino: (parent, name) for parent, name, ino in self.index.names()}
-        paths: dict[int, bytes | None] = {ROOT_INO: b""}
-        room = _MIN_PATHS_SIZE + _MEAN_PATH_SIZE * len(parents)
-        for ino in parents:
-            chain: list[int] = []
-            while ino not in paths and ino in parents:
-                chain.append(ino)
-                paths[ino] = None  # until its path is known; it stays None in a directory that contains itself
-                ino = parents[ino][0]
-            path = paths.get(ino)
-            for child in reversed(chain):
-                name = parents[child][1]
-                if path is not None:
-                    path = path + b"/" + name if path else name
-                    room -= len(path)
-                    if room < 0:
-                        raise StatsUnavailableError("the paths of its files take too much memory", archive=self.path)
-                paths[child] = path
-        return {ino: path for ino, path in paths.items() if path is not None}
-
     def problems(self) -> Iterator[Problem]:
         """Yields violations of the format in superblock, footers and index. Slow."""
         if self.num_ignored_bytes:
@@ -443,8 +302,6 @@ class Archive:
             )
         yield from map(Problem, check_generations(self._file, self.superblock, self.footer))
         yield from self.index.problems()
-
-    # Contents
 
     def read(self, ino: int, file_offset: int, size: int) -> bytes:
         """Returns up to `size` bytes of a regular file from `file_offset` on, fewer only at the end of the file.

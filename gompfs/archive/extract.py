@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gompfs.archive.archive import Archive
+from gompfs.archive.entries import names_in
 from gompfs.archive.interrupts import Deferral
 from gompfs.archive.target_tree import TargetTree, file_identity
 from gompfs.errors import ExtractError, GompfsError, display_path
@@ -89,15 +90,15 @@ class Extractor:
             self._report(ExtractError("a path with .. is not extracted", path=path))
             return
         try:
-            for place, inode in self._archive.walk(path):
-                parent, _, name = place.rpartition(b"/")
+            for entry_path, inode in self._archive.walk(path):
+                parent, _, name = entry_path.rpartition(b"/")
                 is_directory = stat.S_ISDIR(inode.mode)
                 with self._deferral.held:
                     directory = tree.go_to(parent)
                     if is_directory and directory is not None:
-                        tree.enter(place, inode)
+                        tree.enter(entry_path, inode)
                 if not is_directory and directory is not None:
-                    self._extract_entry(tree, directory, name, place, inode)
+                    self._extract_entry(tree, directory, name, entry_path, inode)
         except GompfsError as error:
             self._report(error)
 
@@ -106,20 +107,20 @@ class Extractor:
         if self._on_error is not None:
             self._on_error(error)
 
-    def _extract_entry(self, tree: TargetTree, directory: int, name: bytes, place: bytes, inode: Inode) -> None:
+    def _extract_entry(self, tree: TargetTree, directory: int, name: bytes, path: bytes, inode: Inode) -> None:
         try:
             if inode.ino in self._first_names:
                 self._link(tree, directory, name, inode)
             else:
-                self._create(directory, name, place, inode)
+                self._create(directory, name, path, inode)
         except GompfsError as error:
-            error.path = error.path or display_path(place)
+            error.path = error.path or display_path(path)
             self._report(error)
         except (OSError, ValueError) as error:  # ValueError: a zero byte in the target of a symlink
             reason = error.strerror if isinstance(error, OSError) else None
-            self._report(ExtractError(reason or str(error), path=place))
+            self._report(ExtractError(reason or str(error), path=path))
 
-    def _create(self, directory: int, name: bytes, place: bytes, inode: Inode) -> None:
+    def _create(self, directory: int, name: bytes, path: bytes, inode: Inode) -> None:
         identity = None
         with self._temporary_name(directory, name) as temporary:
             if stat.S_ISREG(inode.mode):
@@ -129,16 +130,16 @@ class Extractor:
             try:
                 if stat.S_ISREG(inode.mode):
                     self._write_content(descriptor, inode)
-                    self._set_attributes(descriptor, place, inode)
+                    self._set_attributes(descriptor, path, inode)
                 else:
                     # The path in /proc also works for a descriptor that only refers to an inode (O_PATH).
-                    self._set_attributes(b"/proc/self/fd/%d" % descriptor, place, inode)
+                    self._set_attributes(b"/proc/self/fd/%d" % descriptor, path, inode)
                 if inode.nlink > 1:
                     identity = file_identity(descriptor)
             finally:
                 os.close(descriptor)
         if identity is not None:
-            self._first_names[inode.ino] = place, identity
+            self._first_names[inode.ino] = path, identity
 
     @contextmanager
     def _temporary_name(self, directory: int, name: bytes) -> Iterator[bytes]:
@@ -211,7 +212,7 @@ class Extractor:
         if end != inode.size:
             os.ftruncate(descriptor, inode.size)
 
-    def _set_attributes(self, file: int | bytes, place: bytes, inode: Inode) -> None:
+    def _set_attributes(self, file: int | bytes, path: bytes, inode: Inode) -> None:
         """Set owner, extended attributes, mode and time through a descriptor, or through its path /proc/self/fd/N.
 
         The mode is set after the owner, since changing the owner clears setuid bits. Without root, setuid and setgid
@@ -221,14 +222,14 @@ class Extractor:
         if not self._is_root:
             if not stat.S_ISDIR(inode.mode):
                 mode &= ~_SET_ID_BITS
-        elif not self._try(place, "owner", lambda: os.chown(file, inode.uid, inode.gid)):
+        elif not self._try(path, "owner", lambda: os.chown(file, inode.uid, inode.gid)):
             mode &= ~_SET_ID_BITS
-        self._set_xattrs(file, place, inode)
+        self._set_xattrs(file, path, inode)
         if not stat.S_ISLNK(inode.mode):
-            self._try(place, "mode", lambda: os.chmod(file, mode))
-        self._try(place, "time", lambda: os.utime(file, ns=(inode.mtime_ns, inode.mtime_ns)))
+            self._try(path, "mode", lambda: os.chmod(file, mode))
+        self._try(path, "time", lambda: os.utime(file, ns=(inode.mtime_ns, inode.mtime_ns)))
 
-    def _set_xattrs(self, file: int | bytes, place: bytes, inode: Inode) -> None:
+    def _set_xattrs(self, file: int | bytes, path: bytes, inode: Inode) -> None:
         for key, value in self._archive.xattrs(inode.ino).items():
             try:
                 os.setxattr(file, key, value)
@@ -236,22 +237,22 @@ class Extractor:
                 reason = error.strerror if isinstance(error, OSError) else str(error)
                 if self._on_warning is not None:
                     message = f"the extended attribute {display_path(key)} cannot be set: {reason}"
-                    self._on_warning(ExtractError(message, path=place or b"."))
+                    self._on_warning(ExtractError(message, path=path or b"."))
 
-    def _try(self, place: bytes, what: str, action: Callable[[], None]) -> bool:
+    def _try(self, path: bytes, what: str, action: Callable[[], None]) -> bool:
         """Run `action`, and report its error. Returns whether it succeeded."""
         try:
             action()
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            self._report(ExtractError(f"its {what} cannot be set: {reason}", path=place or b"."))
+            self._report(ExtractError(f"its {what} cannot be set: {reason}", path=path or b"."))
             return False
         return True
 
 
 def _outermost(archive: Archive, paths: list[bytes]) -> list[bytes]:
     """Returns the paths without duplicates, and without paths below another path in the list that is a directory."""
-    names = {b"/".join(part for part in path.split(b"/") if part not in (b"", b".")): None for path in paths}
+    names = {b"/".join(names_in(path)): None for path in paths}
 
     def is_covered(path: bytes) -> bool:
         above, _, name = path.rpartition(b"/")

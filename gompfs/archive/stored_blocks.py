@@ -84,8 +84,8 @@ class StoredBlocks:
     def decode_stream(self, numbers: Sequence[int]) -> list[Block]:
         """Decode blocks of the stream by ascending numbers. A damaged block is returned with its status."""
         decoded: list[Block] = []
-        for segment, places in self._parts_of_segments(numbers):
-            decoded += self.decode_segment(segment, places)
+        for segment, of_segment in self._parts_of_segments(numbers):
+            decoded += self.decode_segment(segment, of_segment)
         return decoded
 
     def decode_segment(self, segment: Segment, numbers: Sequence[int], *, verify: bool = False) -> list[Block]:
@@ -129,9 +129,9 @@ class StoredBlocks:
         """Returns compressed blocks of the stream, not checked, and how many bytes each should decompress to."""
         blocks: list[memoryview] = []
         sizes: list[int] = []
-        for segment, numbers in self._parts_of_segments(range(first, first + count)):
-            blocks += self._read(segment.places, numbers)
-            sizes += _sizes(segment.places, numbers)
+        for segment, of_segment in self._parts_of_segments(range(first, first + count)):
+            blocks += self._read(segment.places, of_segment)
+            sizes += _sizes(segment.places, of_segment)
         return blocks, sizes
 
     def read_compressed(self, numbers: Sequence[int]) -> list[memoryview]:
@@ -145,13 +145,13 @@ class StoredBlocks:
     def read_with_symbols(self, numbers: Sequence[int]) -> CompressedBlocks:
         """Returns compressed blocks of the stream by ascending numbers, for a device that decodes them."""
         read = CompressedBlocks([], [], [], [])
-        for segment, places in self._parts_of_segments(numbers):
-            symbols: Sequence[PartSymbols | None] = [None] * len(places)
-            statuses: Sequence[int] = [BlockStatus.OK] * len(places)
+        for segment, of_segment in self._parts_of_segments(numbers):
+            symbols: Sequence[PartSymbols | None] = [None] * len(of_segment)
+            statuses: Sequence[int] = [BlockStatus.OK] * len(of_segment)
             if segment.parts.need_symbols:
-                symbols, statuses = self._symbols_of(segment, places)
-            read.blocks.extend(self._read(segment.places, places))
-            read.sizes.extend(_sizes(segment.places, places))
+                symbols, statuses = self._symbols_of(segment, of_segment)
+            read.blocks.extend(self._read(segment.places, of_segment))
+            read.sizes.extend(_sizes(segment.places, of_segment))
             read.symbols.extend(symbols)
             read.statuses.extend(statuses)
         return read
@@ -175,9 +175,7 @@ class StoredBlocks:
         raw = self._read(places, numbers)
         if out is None:
             out = self._engine.allocate(sum(sizes))
-        statuses = self._engine.decode_blocks(
-            raw, out, sizes=sizes, symbols=symbols, verify=verify or self._verify
-        )
+        statuses = self._engine.decode_blocks(raw, out, sizes=sizes, symbols=symbols, verify=verify or self._verify)
         decoded = out.toreadonly()
         ends = itertools.accumulate(sizes)
         return [
@@ -260,15 +258,10 @@ class StoredBlocks:
 
         A block that extends beyond the end of the file is returned in part.
         """
-        return self._read_at(places.archive_offsets, places.compressed_sizes, numbers)
-
-    def _read_at(
-        self, archive_offsets: Sequence[int], compressed_sizes: Sequence[int], numbers: Sequence[int]
-    ) -> list[memoryview]:
         if not numbers:
             return []
-        offsets = [archive_offsets[number] for number in numbers]
-        sizes = [compressed_sizes[number] for number in numbers]
+        offsets = [places.archive_offsets[number] for number in numbers]
+        sizes = [places.compressed_sizes[number] for number in numbers]
         start, end = offsets[0], max(map(add, offsets, sizes))
         if offsets == sorted(offsets) and end - start <= sum(sizes) + len(sizes) * BLOCK_HEADER_SIZE:
             run = self._read_run(end - start, start)

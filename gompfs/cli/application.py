@@ -170,8 +170,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        status = EXIT_TERMINATED if _terminated.is_set() else _report(
-            KeyboardInterrupt() if interrupts.has_come else error
+        status = (
+            EXIT_TERMINATED if _terminated.is_set() else _report(KeyboardInterrupt() if interrupts.has_come else error)
         )
         if not interrupts.has_come:  # flushing may block: the interrupted write may have waited for a stalled reader
             _drop_unwritten_output()
@@ -229,8 +229,8 @@ def _report(error: BaseException) -> int:
     if isinstance(error, GompfsError):
         return _fail(str(error), EXIT_USAGE if isinstance(error, OptionError) else EXIT_FAILURE)
     if isinstance(error, OSError):
-        place = f"{display_path(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
-        return _fail(place + (error.strerror or str(error)), EXIT_FAILURE)
+        path = f"{display_path(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
+        return _fail(path + (error.strerror or str(error)), EXIT_FAILURE)
     if isinstance(error, MemoryError):
         return _fail("out of memory", EXIT_FAILURE)
     name = type(error).__name__

@@ -70,10 +70,10 @@ def ls_command(
 
     with opened(archive) as opened_archive:
         if as_json:
-            print_json_array(_as_json(place, inode) for place, inode in entries())
+            print_json_array(_as_json(path, inode) for path, inode in entries())
         else:
-            for place, inode in entries():
-                name = place + b"/" if stat.S_ISDIR(inode.mode) else place
+            for path, inode in entries():
+                name = path + b"/" if stat.S_ISDIR(inode.mode) else path
                 if null:
                     print_line(name, end=b"\0", raw=True)
                 else:
@@ -86,22 +86,22 @@ def _listing(archive: Archive, path: bytes, *, recursive: bool, follow: bool) ->
     """Yields the entry at `path`; if it is a directory, its entries instead, with all levels below if `recursive`."""
     inode = archive.resolve(path)
     if stat.S_ISLNK(inode.mode) and (follow or path.endswith(b"/")):
-        inode = _directory_behind(archive, path) or inode
-    place = path.rstrip(b"/")
+        inode = _target_directory(archive, path) or inode
+    shown = path.rstrip(b"/")
     if not stat.S_ISDIR(inode.mode):
-        yield place, inode
+        yield shown, inode
         return
-    place = b"" if place == b"." else place
+    shown = b"" if shown == b"." else shown
     if not recursive:
-        prefix = place + b"/" if place else b""
+        prefix = shown + b"/" if shown else b""
         yield from ((prefix + entry.name, entry.inode) for entry in archive.index.directory(inode.ino))
         return
-    entries = archive.walk_from(place, inode)
+    entries = archive.walk_from(shown, inode)
     next(entries)  # the directory itself
     yield from entries
 
 
-def _directory_behind(archive: Archive, path: bytes) -> Inode | None:
+def _target_directory(archive: Archive, path: bytes) -> Inode | None:
     """The directory that a symlink points to; None if the target does not exist or is not a directory."""
     try:
         inode = archive.resolve(path, follow=True)
@@ -148,9 +148,9 @@ def _group_name(gid: int) -> str:
         return str(gid)
 
 
-def _as_json(place: bytes, inode: Inode) -> dict[str, Any]:
+def _as_json(path: bytes, inode: Inode) -> dict[str, Any]:
     facts: dict[str, Any] = {
-        "path": os.fsdecode(place),
+        "path": os.fsdecode(path),
         "type": _TYPES.get(stat.S_IFMT(inode.mode), "unknown"),
         "ino": inode.ino,
         "mode": f"{stat.S_IMODE(inode.mode):04o}",

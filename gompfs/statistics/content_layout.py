@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
-from gompfs.archive.arrays import all_extents, file_sizes
+from gompfs.archive.index_arrays import all_extents, file_sizes
 from gompfs.errors import CorruptIndexError
 
 Numbers = NDArray[np.int64]

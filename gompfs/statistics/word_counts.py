@@ -67,7 +67,7 @@ def _count_sections(source: StatsSource) -> list[CountedWords]:
     """Counts the words of all files while the sections are read. The grammars are not kept in memory."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from gompfs.archive.arrays import inode_numbers
+    from gompfs.archive.index_arrays import inode_numbers
     from gompfs.grammar import CountedWords
 
     archive = source.archive

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from gompfs.archive.archive import Archive
-from gompfs.archive.arrays import all_extents
+from gompfs.archive.index_arrays import all_extents
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, StatsUnavailableError

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gompfs._native import grammar as _grammar
 from gompfs.archive.archive import Archive
-from gompfs.archive.arrays import all_extents, file_sizes
+from gompfs.archive.index_arrays import all_extents, file_sizes
 from gompfs.errors import ArchiveFormatError, display_path
 from gompfs.grammar import PROBE_SIZE, Grammar, is_text
 from gompfs.grammar.grammar import WORD_RULE_KINDS

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
-from gompfs.archive.arrays import all_extents, file_sizes
+from gompfs.archive.index_arrays import all_extents, file_sizes
 from gompfs.model import TEXT_KINDS, Problem, first_problems
 from gompfs.statistics.grammar_cache import grammar_sections, has_text_parts
 

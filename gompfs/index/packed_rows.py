@@ -25,6 +25,7 @@ DIRECTORIES = _packed(
 )
 """Entries of directories. Columns: parent, name, ino, mode, uid, gid, size, mtime_ns, nlink, rdev."""
 
+
 def _integer(column: str) -> str:
     """Returns an expression that C++ refuses for a value of another type, even if its text is a number."""
     return f"IIF(TYPEOF({column}) = 'integer', {column}, '?')"

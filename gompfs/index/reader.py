@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from operator import ge
 from typing import Any
 
-from gompfs._native.index import check_pages, integer_rows
+from gompfs._native.index import integer_rows
 from gompfs.codec.block import Buffer
-from gompfs.errors import CorruptIndexError, display_path
-from gompfs.forks import ForkLock
+from gompfs.errors import display_path
 from gompfs.index.block_rows import BlockRowError, BlockRows
 from gompfs.index.check import check_facts, find_problems
-from gompfs.index.hardening import harden
+from gompfs.index.image import IndexImage
 from gompfs.index.packed_rows import ALL_FILES, EXTENTS
-from gompfs.index.schemas import INODE_COLUMNS, SCHEMAS
+from gompfs.index.schemas import INODE_COLUMNS
 from gompfs.model import (
     MAX_INO,
     MAX_NAME_SIZE,
@@ -33,17 +31,12 @@ from gompfs.model import (
     word_rules_of,
 )
 
-# The exceptions that sqlite3 raises for a damaged image; UnicodeDecodeError if the message quotes the image.
-_SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
 _BYTES_OR_NONE = {bytes, type(None)}
 _ANY, _ANY_32 = (1 << 63) - 1, (1 << 32) - 1
 _LIMITS = ((1, 0xFFFF), (2, _ANY_32), (3, _ANY_32), (4, _ANY), (6, _ANY_32), (7, _ANY))
 _FILE_TYPES = {0o1, 0o2, 0o4, 0o6, 0o10, 0o12, 0o14}  # mode >> 12
 _DIRECTORY_TYPE, _SYMLINK_TYPE = 0o4, 0o12
 _NO_NAMES = {b"", b".", b".."}
-_MAX_IN_MEMORY = 0x7FFFFEFF  # the largest allocation of SQLite, in bytes
-# Limit for the steps of SQLite's virtual machine in one query: a valid query scans each table at most a few times.
-_MIN_STEPS, _STEPS_OF_BYTE, _STEPS_AT_ONCE = 10_000_000, 1000, 1_000_000
 _ENTRIES_QUERY = f"""
     SELECT parent, name, {", ".join(f"inode.{column}" for column in INODE_COLUMNS.split(", "))}
     FROM dirent LEFT JOIN inode ON inode.ino = dirent.ino
@@ -74,76 +67,22 @@ class IndexReader:
 
         Raises CorruptIndexError, with `archive`, if the image is not a valid index.
         """
-        self._archive = archive
-        self._schema = SCHEMAS[version]
+        self._image = IndexImage(image, archive, version)
         self._word_rules = word_rules_of(version)
-        self._block_rows = BlockRows(self._query, version, data_end, block_size)
+        self._block_rows = BlockRows(self._image.query, version, data_end, block_size)
         self._block_size = block_size
-        self._lock = ForkLock()
-        self._check_pages(image, [])  # the pages that SQLite reads for the schema
-        try:
-            with self._lock:
-                self._connection = _connect(image)
-                harden(self._connection)
-                self._connection.execute("PRAGMA query_only = ON")
-        except _SQLITE_ERRORS as error:
-            raise self._corrupt(str(error)) from None
-        self._num_steps = 0
-        self._max_steps = _MIN_STEPS + _STEPS_OF_BYTE * len(image)
-        self._connection.set_progress_handler(self._count_steps, _STEPS_AT_ONCE)
-        try:
-            self._check_pages(image, self._check_schema())
-        except BaseException:
-            self.close()
-            raise
 
     def close(self) -> None:
         """Free the image, after other threads have finished their queries."""
-        with self._lock:
-            self._connection.close()
-
-    def _check_pages(self, image: Buffer, roots: list[tuple[int, int]]) -> None:
-        try:
-            check_pages(image, roots)
-        except ValueError as error:
-            raise self._corrupt(str(error)) from None
-
-    def _check_schema(self) -> list[tuple[int, int]]:
-        """Refuse unknown tables and columns. Returns the root page and the number of key columns of each table."""
-        keys = self._schema.keys
-        objects = self._query("SELECT type, name, tbl_name, rootpage FROM sqlite_master")
-        if {name for kind, name, _, _ in objects if kind != "index"} != set(self._schema.columns) or any(
-            type(page) is not int or not 0 < page < 1 << 32 or kind not in ("table", "index")
-            for kind, _, _, page in objects
-        ):
-            raise self._corrupt("it has other tables than an index has")
-        if any(kind == "index" and not str(name).startswith("sqlite_autoindex_") for kind, name, _, _ in objects):
-            raise self._corrupt("it has an index of its own")
-        for table, expected in self._schema.columns.items():
-            columns = self._query(f"PRAGMA table_xinfo({table})")
-            if any(column[6] != 0 for column in columns):
-                raise self._corrupt(f"table {table} has computed columns")
-            if [column[1] for column in columns] != expected.split(", "):
-                raise self._corrupt(f"table {table} has other columns than an index has")
-            key = sorted((column[5], column[1]) for column in columns if column[5])
-            if [name for _, name in key] != keys[table]:
-                raise self._corrupt(f"table {table} has another key than {', '.join(keys[table])}")
-        if any(table not in keys for _, _, table, _ in objects):
-            raise self._corrupt("it has other tables than an index has")
-        return [(page, len(keys[table])) for _, _, table, page in objects]
-
-    def _count_steps(self) -> bool:
-        """Called by SQLite after every _STEPS_AT_ONCE steps of a query. Returning True ends the query."""
-        self._num_steps += _STEPS_AT_ONCE
-        return self._num_steps > self._max_steps
+        self._image.close()
 
     def meta(self) -> dict[str, str]:
         """Returns the facts about the archive by name."""
-        return {str(key): str(value) for key, value in self._query("SELECT key, value FROM meta")}
+        return {str(key): str(value) for key, value in self._image.query("SELECT key, value FROM meta")}
 
     def inodes(self, first: int, count: int) -> dict[int, Inode]:
         """Returns the inodes with numbers `first` to `first` + `count` - 1, by number."""
-        rows = self._query(
+        rows = self._image.query(
             f"SELECT {INODE_COLUMNS} FROM inode WHERE ino BETWEEN ? AND ?", first, first + count - 1
         )
         if not rows:
@@ -151,7 +90,7 @@ class IndexReader:
         columns = list(zip(*rows, strict=True))
         self._check_inodes(columns, f"one of {count} inodes from {first} on")
         if ROOT_INO in columns[0] and columns[1][columns[0].index(ROOT_INO)] >> 12 != _DIRECTORY_TYPE:
-            raise self._corrupt("its root is not a directory")
+            raise self._image.error("its root is not a directory")
         return dict(zip(columns[0], map(Inode._make, rows), strict=True))
 
     def inode(self, ino: int) -> Inode | None:
@@ -160,32 +99,32 @@ class IndexReader:
 
     def directory(self, ino: int) -> list[DirectoryEntry]:
         """Returns the entries of a directory in byte order of their names."""
-        return self._entries(self._query(f"{_ENTRIES_QUERY} WHERE parent = ? ORDER BY name", ino))
+        return self._entries(self._image.query(f"{_ENTRIES_QUERY} WHERE parent = ? ORDER BY name", ino))
 
     def packed_rows(self, query: str, first: int, max_rows: int, last: int = _ANY) -> PackedRows:
         """Returns rows of DIRECTORIES or LAYOUTS, for whole directories or files with numbers from `first` to `last`.
 
         There are at most `max_rows` rows, or those of one directory or file.
         """
-        ((count, least, most, *columns),) = self._query(query, first, last, max_rows)
+        ((count, least, most, *columns),) = self._image.query(query, first, last, max_rows)
         if not count:
             return PackedRows(first, first + 1, True, ())
         if type(least) is not int or type(most) is not int:
-            raise self._corrupt("its order has fields of impossible types")
+            raise self._image.error("its order has fields of impossible types")
         if None in columns:
-            raise self._corrupt("it has entries that point to inodes that do not exist")
+            raise self._image.error("it has entries that point to inodes that do not exist")
         if count < max_rows:
             return tuple.__new__(PackedRows, (first, most + 1, True, tuple(columns)))
         if least == most:  # a single directory or file, which may have more rows
-            ((_, _, _, *columns),) = self._query(query, least, least, -1)
+            ((_, _, _, *columns),) = self._image.query(query, least, least, -1)
             most = least + 1
         if most <= first:
-            raise self._corrupt("the rows of a table are not in order")
+            raise self._image.error("the rows of a table are not in order")
         return tuple.__new__(PackedRows, (first, most, False, tuple(columns)))
 
     def all_files(self) -> list[bytes]:
         """Returns all columns of ALL_FILES, one after another; a column is empty if its table has no rows."""
-        return [column or b"" for query in ALL_FILES for column in self._query(query)[0]]
+        return [column or b"" for query in ALL_FILES for column in self._image.query(query)[0]]
 
     def _entries(self, rows: list[tuple[Any, ...]]) -> list[DirectoryEntry]:
         if not rows:
@@ -194,36 +133,38 @@ class IndexReader:
         self._check_names(names)
         if None in columns[0]:
             name = display_path(names[columns[0].index(None)])
-            raise self._corrupt(f"the entry {name} of directory {rows[0][0]} points to an inode that does not exist")
+            raise self._image.error(
+                f"the entry {name} of directory {rows[0][0]} points to an inode that does not exist"
+            )
         self._check_inodes(columns, f"one of the entries from directory {rows[0][0]} on")
         return list(map(DirectoryEntry._make, zip(names, map(Inode._make, zip(*columns, strict=True)), strict=True)))
 
     def child(self, parent: int, name: bytes) -> Inode | None:
         """Returns the inode that a directory has under a name, or None."""
-        rows = self._query("SELECT ino FROM dirent WHERE parent = ? AND name = ?", parent, name)
+        rows = self._image.query("SELECT ino FROM dirent WHERE parent = ? AND name = ?", parent, name)
         if not rows:
             # SQLite sorts names of other types before all byte strings.
-            if self._query("SELECT 1 FROM dirent WHERE parent = ? AND name < x'' LIMIT 1", parent):
-                raise self._corrupt("it has a name that is not a blob")
+            if self._image.query("SELECT 1 FROM dirent WHERE parent = ? AND name < x'' LIMIT 1", parent):
+                raise self._image.error("it has a name that is not a blob")
             return None
         ((ino,),) = rows
         self._check_integers([(ino,)], "table dirent")
         inode = self.inode(ino)
         if inode is None:
             entry = f"the entry {display_path(name)} of directory {parent}"
-            raise self._corrupt(f"{entry} points to an inode that does not exist")
+            raise self._image.error(f"{entry} points to an inode that does not exist")
         return inode
 
     def file_sizes(self) -> Iterator[list[tuple[int, int]]]:
         """Yields lists of rows (ino, size) of all regular files, by ino."""
         last = 0
-        while rows := self._query(
+        while rows := self._image.query(
             "SELECT ino, size FROM inode WHERE ino > ? AND mode & 61440 = 32768 ORDER BY ino LIMIT 65536", last
         ):
             self._check_integers(zip(*rows, strict=True), "table inode")
             numbers = [last, *(row[0] for row in rows)]
             if any(map(ge, numbers, numbers[1:])):
-                raise self._corrupt("table inode is not in order")
+                raise self._image.error("table inode is not in order")
             yield rows
             last = rows[-1][0]
 
@@ -234,12 +175,12 @@ class IndexReader:
         is enough.
         """
         last = 0
-        ((has_holes,),) = self._query(_HAS_HOLES_QUERY)
-        while has_holes and (rows := self._query(_STORED_SIZES_QUERY, last)):
+        ((has_holes,),) = self._image.query(_HAS_HOLES_QUERY)
+        while has_holes and (rows := self._image.query(_STORED_SIZES_QUERY, last)):
             self._check_integers(zip(*rows, strict=True), "table inode")
             yield rows
             if rows[-1][0] <= last:
-                raise self._corrupt("table inode is not in order")
+                raise self._image.error("table inode is not in order")
             last = rows[-1][0]
 
     def all_extents(self) -> array[int]:
@@ -250,36 +191,36 @@ class IndexReader:
         rows = array("q")
         last = (-(1 << 63), -(1 << 63))
         while True:
-            ((count, *columns),) = self._query(EXTENTS, *last, _MAX_EXTENTS)
+            ((count, *columns),) = self._image.query(EXTENTS, *last, _MAX_EXTENTS)
             if not count:
                 return rows
             try:
                 rows.frombytes(integer_rows(columns))
             except ValueError:
-                raise self._corrupt("table extent has fields of impossible types") from None
+                raise self._image.error("table extent has fields of impossible types") from None
             if (rows[-4], rows[-3]) <= last:
-                raise self._corrupt("table extent is not in order")
+                raise self._image.error("table extent is not in order")
             last = rows[-4], rows[-3]
 
     def xattrs(self, ino: int) -> dict[bytes, bytes]:
         """Returns the extended attributes of an inode."""
-        rows = self._query("SELECT name, value FROM xattr WHERE ino = ? ORDER BY name", ino)
+        rows = self._image.query("SELECT name, value FROM xattr WHERE ino = ? ORDER BY name", ino)
         for name, value in rows:
             is_possible = type(name) is type(value) is bytes and 0 < len(name) <= MAX_XATTR_NAME_SIZE
             if not is_possible or b"\0" in name or len(value) > MAX_XATTR_VALUE_SIZE:
-                raise self._corrupt(f"inode {ino} has impossible extended attributes")
+                raise self._image.error(f"inode {ino} has impossible extended attributes")
         return dict(rows)
 
     def has_xattrs(self) -> bool:
         """Returns whether any inode has extended attributes."""
-        return bool(self._query("SELECT 1 FROM xattr LIMIT 1"))
+        return bool(self._image.query("SELECT 1 FROM xattr LIMIT 1"))
 
     def inodes_with_xattrs(self) -> list[int]:
         """Returns the numbers of the inodes that have extended attributes, in ascending order."""
-        rows = self._query("SELECT DISTINCT ino FROM xattr ORDER BY ino")
+        rows = self._image.query("SELECT DISTINCT ino FROM xattr ORDER BY ino")
         self._check_integers(rows, "table xattr")
         if rows and rows[0][0] < 0:
-            raise self._corrupt("table xattr has impossible fields")
+            raise self._image.error("table xattr has impossible fields")
         return [row[0] for row in rows]
 
     def segments(self) -> list[Segment]:
@@ -287,36 +228,36 @@ class IndexReader:
         try:
             return self._block_rows.segments()
         except BlockRowError as error:
-            raise self._corrupt(str(error)) from None
+            raise self._image.error(str(error)) from None
 
     def sections(self) -> list[Section]:
         """Returns all sections, by segment and kind."""
         try:
             return self._block_rows.sections()
         except BlockRowError as error:
-            raise self._corrupt(str(error)) from None
+            raise self._image.error(str(error)) from None
 
     def binary_files(self) -> list[int]:
         """Returns the inodes of the binary files, which the grammar leaves out."""
-        return [int(row[0]) for row in self._query("SELECT ino FROM binary_file ORDER BY ino")]
+        return [int(row[0]) for row in self._image.query("SELECT ino FROM binary_file ORDER BY ino")]
 
     def totals(self) -> tuple[int, int]:
         """Returns the number of inodes, and the total size of regular files in bytes, which may exceed 2^63."""
-        ((count, is_possible, high, low),) = self._query(
+        ((count, is_possible, high, low),) = self._image.query(
             "SELECT COUNT(*), MIN(typeof(size) = 'integer' AND size >= 0), SUM(size >> 32), SUM(size & 4294967295)"
             " FROM (SELECT CASE WHEN mode & 61440 = 32768 THEN size ELSE 0 END AS size FROM inode)"
         )
         if is_possible == 0:
-            raise self._corrupt("a file has an impossible size")
+            raise self._image.error("a file has an impossible size")
         return count, (high or 0) * (1 << 32) + (low or 0)
 
     def modes(self) -> list[int]:
         """Returns the modes of all inodes, each different one once. Raises CorruptIndexError."""
-        rows = self._query("SELECT DISTINCT mode FROM inode LIMIT ?", _MAX_MODE + 2)
+        rows = self._image.query("SELECT DISTINCT mode FROM inode LIMIT ?", _MAX_MODE + 2)
         self._check_integers(rows, "table inode")
         modes = [int(row[0]) for row in rows]
         if any(not 0 <= mode <= _MAX_MODE for mode in modes):
-            raise self._corrupt("table inode has impossible modes")
+            raise self._image.error("table inode has impossible modes")
         return modes
 
     def inode_numbers(self) -> Iterator[str]:
@@ -326,17 +267,17 @@ class IndexReader:
         """
         last = -1
         while True:
-            ((joined, highest),) = self._query(_INODE_NUMBERS_QUERY, last, _NUMBERS_AT_ONCE)
+            ((joined, highest),) = self._image.query(_INODE_NUMBERS_QUERY, last, _NUMBERS_AT_ONCE)
             if joined is None:
                 return
             if type(highest) is not int or highest <= last:
-                raise self._corrupt("table inode is not in order")
+                raise self._image.error("table inode is not in order")
             yield joined
             last = highest
 
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         """Returns a parent of an inode and its name there, or None if it has no name."""
-        rows = self._query("SELECT parent, name FROM dirent WHERE ino = ? LIMIT 1", ino)
+        rows = self._image.query("SELECT parent, name FROM dirent WHERE ino = ? LIMIT 1", ino)
         if not rows:
             return None
         self._check_names((rows[0][1],))
@@ -344,7 +285,7 @@ class IndexReader:
 
     def names(self) -> Iterator[tuple[int, bytes, int]]:
         """Returns every (parent, name, ino), in the order of the index."""
-        rows = self._query("SELECT parent, name, ino FROM dirent")
+        rows = self._image.query("SELECT parent, name, ino FROM dirent")
         if rows:
             parents, names, inos = zip(*rows, strict=True)
             self._check_names(names)
@@ -355,22 +296,22 @@ class IndexReader:
         """Raise CorruptIndexError if segments, sections, or the facts that the next generation needs are invalid."""
         self.segments()
         self.sections()
-        for problem in check_facts(self._query, self._word_rules):
-            raise self._corrupt(problem.reason)
+        for problem in check_facts(self._image.query, self._word_rules):
+            raise self._image.error(problem.reason)
 
     def problems(self) -> Iterator[Problem]:
         """Yields violations of docs/format.md. Reads all tables."""
-        return find_problems(self._query, self.segments(), self._block_size, self._word_rules)
+        return find_problems(self._image.query, self.segments(), self._block_size, self._word_rules)
 
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:
         if any(set(map(type, column)) != {int} for column in columns):
-            raise self._corrupt(f"{what} has fields of impossible types")
+            raise self._image.error(f"{what} has fields of impossible types")
 
     def _check_inodes(self, columns: Sequence[tuple[Any, ...]], what: str) -> None:
         """Raise CorruptIndexError unless the columns of one or more inodes are valid. Fast for many inodes."""
         self._check_integers(columns[:8], what)
         if not _BYTES_OR_NONE.issuperset(map(type, columns[8])):
-            raise self._corrupt(f"{what} has fields of impossible types")
+            raise self._image.error(f"{what} has fields of impossible types")
         numbers, modes, targets = columns[0], columns[1], columns[8]
         is_possible = min(numbers) > 0 and max(numbers) < MAX_INO
         is_possible &= all(min(columns[index]) >= 0 and max(columns[index]) <= limit for index, limit in _LIMITS)
@@ -383,39 +324,17 @@ class IndexReader:
                 if mode >> 12 == _SYMLINK_TYPE
             )
         if not is_possible:
-            raise self._corrupt(f"{what} has impossible fields")
+            raise self._image.error(f"{what} has impossible fields")
 
     def _check_names(self, names: tuple[Any, ...]) -> None:
         if set(map(type, names)) != {bytes}:
-            raise self._corrupt("it has a name that is not a blob")
+            raise self._image.error("it has a name that is not a blob")
         joined = b"\0".join(names)
         has_separators = b"/" in joined or joined.count(b"\0") != len(names) - 1
         if has_separators or max(map(len, names)) > MAX_NAME_SIZE or not _NO_NAMES.isdisjoint(names):
-            raise self._corrupt("it has an impossible name")
-
-    def _query(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
-        with self._lock:
-            self._num_steps = 0
-            try:
-                return self._connection.execute(sql, arguments).fetchall()
-            except _SQLITE_ERRORS as error:
-                raise self._corrupt(str(error) or type(error).__name__) from None
-
-    def _corrupt(self, reason: str) -> CorruptIndexError:
-        return CorruptIndexError(f"the index is damaged: {reason}", archive=self._archive)
+            raise self._image.error("it has an impossible name")
 
 
 def _can_be_target(target: bytes | None) -> bool:
     """Returns whether bytes are a valid target of a symlink."""
     return target is not None and 0 < len(target) <= MAX_SYMLINK_TARGET_SIZE and b"\0" not in target
-
-
-def _connect(image: Buffer) -> sqlite3.Connection:
-    """Returns a connection to the database in `image`: in memory or, if it is too large for SQLite, in a file."""
-    if len(image) <= _MAX_IN_MEMORY:
-        connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        connection.deserialize(image)
-        return connection
-    from gompfs.index.large_image import connect_to_file
-
-    return connect_to_file(image)

@@ -108,7 +108,7 @@ def test_a_query_that_takes_too_many_steps_ends(version: int, index_of: bytes) -
     index = IndexReader(index_of, "a.gomp", version, 1 << 40, 16384)
     index._max_steps = 0
     with pytest.raises(CorruptIndexError, match="interrupted"):
-        index._query("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT MAX(i) FROM n")
+        index._image.query("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT MAX(i) FROM n")
 
 
 REFUSED = {

@@ -397,7 +397,7 @@ def test_an_index_that_comes_in_pieces(sound_archive: Path, monkeypatch: pytest.
 def test_an_index_that_does_not_fit_into_memory(
     sound_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gompfs.index.reader._MAX_IN_MEMORY", 10)
+    monkeypatch.setattr("gompfs.index.image._MAX_IN_MEMORY", 10)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Archive(sound_archive) as archive:
         assert os.listdir(tmp_path) == []

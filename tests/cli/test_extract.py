@@ -437,14 +437,14 @@ def test_a_signal_while_sqlite_calls_python(tmp_path: Path) -> None:
     program = f"""
 import os, signal, sys
 from gompfs.cli.application import run
-from gompfs.index import reader
+from gompfs.index import image
 
 def count_steps(self):
     os.kill(os.getpid(), signal.SIGTERM)
     return False
 
-reader._STEPS_AT_ONCE = 1
-reader.IndexReader._count_steps = count_steps
+image._STEPS_AT_ONCE = 1
+image.IndexImage._count_steps = count_steps
 sys.exit(run(["extract", "{tmp_path}/tree.gomp", "-C", "{tmp_path}/out"]))
 """
     done = subprocess.run([sys.executable, "-P", "-c", program], env=ENVIRONMENT, capture_output=True, check=False)

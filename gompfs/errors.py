@@ -86,10 +86,10 @@ class GompfsError(Exception):
             super().__setattr__(_OSERROR_NAMES[name], value)
 
     def __str__(self) -> str:
-        places = [place for place in (self.archive, self.path) if place]
+        names = [name for name in (self.archive, self.path) if name]
         if self.block is not None:
-            places.append(f"block {self.block}")
-        return ": ".join([*places, self.message])
+            names.append(f"block {self.block}")
+        return ": ".join([*names, self.message])
 
 
 class ArchiveFormatError(GompfsError, ValueError):

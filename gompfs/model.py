@@ -107,10 +107,10 @@ class WrittenPart(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class BlockPlaces:
-    """The positions of blocks: parallel columns of archive_offset, compressed_size and uncompressed_size, in bytes.
+class BlockTable:
+    """The blocks of a segment or section: parallel columns of archive_offset, compressed_size and uncompressed_size.
 
-    The columns are integer views of bytes. NumPy accepts them as arrays; reading does not need NumPy.
+    All are in bytes. The columns are integer views of bytes. NumPy accepts them as arrays; reading does not need NumPy.
     """
 
     archive_offsets: memoryview[int]
@@ -158,7 +158,7 @@ class Segment(NamedTuple):
 
     number: int
     first_block: int
-    places: BlockPlaces
+    blocks: BlockTable
     codecs: bytes
     """One byte per block: its codec."""
     parts: Parts
@@ -176,7 +176,7 @@ class Section(NamedTuple):
 
     segment: int
     kind: str
-    places: BlockPlaces
+    blocks: BlockTable
 
 
 def is_dictionary(section: Section) -> bool:

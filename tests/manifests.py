@@ -14,7 +14,7 @@ from tree_helpers import Seen
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, parse_block_header
 from gompfs.grammar import Grammar
-from gompfs.model import BlockPlaces, PartKind, Parts
+from gompfs.model import BlockTable, PartKind, Parts
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 GOLDEN_ARCHIVES = sorted(path.relative_to(GOLDEN).with_suffix("").as_posix() for path in GOLDEN.glob("*/*.gomp"))
@@ -83,12 +83,12 @@ def frame_lines(archive: Archive) -> list[str]:
         *(f"meta {key}={value}" for key, value in sorted(archive.meta.items())),
     ]
     for segment in archive.segments:
-        lines.append(f"segment {segment.number} size={segment.places.uncompressed_size}")
+        lines.append(f"segment {segment.number} size={segment.blocks.uncompressed_size}")
         lines += _part_lines(archive, segment.parts)
-        lines += _block_lines(archive, segment.places, segment.first_block)
+        lines += _block_lines(archive, segment.blocks, segment.first_block)
     for section in archive.sections:
-        lines.append(f"section {section.kind} segment={section.segment} size={section.places.uncompressed_size}")
-        lines += _block_lines(archive, section.places, 0)
+        lines.append(f"section {section.kind} segment={section.segment} size={section.blocks.uncompressed_size}")
+        lines += _block_lines(archive, section.blocks, 0)
         if section.kind == "grammar":
             grammar = Grammar.from_bytes(archive.read_section(section), archive.word_rules)
             parts = list(grammar.parts())
@@ -114,11 +114,11 @@ def _part_lines(archive: Archive, parts: Parts) -> list[str]:
     return lines
 
 
-def _block_lines(archive: Archive, places: BlockPlaces, first: int) -> list[str]:
+def _block_lines(archive: Archive, table: BlockTable, first: int) -> list[str]:
     lines = []
     content = Path(archive.path).read_bytes()
-    sizes = places.compressed_sizes.tolist()
-    for number, (start, size) in enumerate(zip(places.archive_offsets.tolist(), sizes, strict=True), first):
+    sizes = table.compressed_sizes.tolist()
+    for number, (start, size) in enumerate(zip(table.archive_offsets.tolist(), sizes, strict=True), first):
         header = parse_block_header(content[start : start + size])
         line = f"block {number} {header.codec.label} {header.payload_size}/{header.uncompressed_size}"
         if header.codec in (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT):

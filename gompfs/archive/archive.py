@@ -106,7 +106,7 @@ class Archive(Entries):
         self.meta = self._opened_index.meta()
         self.segments: list[Segment] = self._opened_index.segments()
         self.sections: list[Section] = self._opened_index.sections()
-        self.num_blocks = sum(len(segment.places) for segment in self.segments)
+        self.num_blocks = sum(len(segment.blocks) for segment in self.segments)
         self.stored = StoredBlocks(
             self._file,
             self.engine,

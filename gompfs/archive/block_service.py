@@ -96,9 +96,9 @@ class BlockService:
         columns = [
             (
                 segment.first_block,
-                segment.places.archive_offsets,
-                segment.places.compressed_sizes,
-                segment.places.uncompressed_sizes,
+                segment.blocks.archive_offsets,
+                segment.blocks.compressed_sizes,
+                segment.blocks.uncompressed_sizes,
             )
             for segment in segments
         ]

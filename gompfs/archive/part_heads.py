@@ -65,7 +65,7 @@ def open_part_heads(
 
 def _block_ranges(section: Section | None) -> BlockRanges:
     """Returns the columns of archive_offset and compressed_size of a section's blocks."""
-    return (section.places.archive_offsets, section.places.compressed_sizes) if section else (_NO_BLOCKS, _NO_BLOCKS)
+    return (section.blocks.archive_offsets, section.blocks.compressed_sizes) if section else (_NO_BLOCKS, _NO_BLOCKS)
 
 
 class StoredHeads:

@@ -30,10 +30,10 @@ class StagedBlocks:
         """Reads blocks from the file of `archive`."""
         self._archive = archive
         self._num_threads = archive.engine.num_threads
-        places = [segment.places for segment in archive.segments]
-        self._archive_offsets = _column([each.archive_offsets for each in places], np.uint64)
-        self.compressed_sizes = _column([each.compressed_sizes for each in places], np.uint32)
-        self.uncompressed_sizes = _column([each.uncompressed_sizes for each in places], np.uint32)
+        tables = [segment.blocks for segment in archive.segments]
+        self._archive_offsets = _column([each.archive_offsets for each in tables], np.uint64)
+        self.compressed_sizes = _column([each.compressed_sizes for each in tables], np.uint32)
+        self.uncompressed_sizes = _column([each.uncompressed_sizes for each in tables], np.uint32)
         self._part_starts, self._supplements = self._parts()
 
     def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

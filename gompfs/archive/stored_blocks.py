@@ -21,7 +21,7 @@ from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus, parse_bl
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
 from gompfs.format import ArchiveFile, for_native
-from gompfs.model import BlockPlaces, PartKind, Section, Segment
+from gompfs.model import BlockTable, PartKind, Section, Segment
 
 if TYPE_CHECKING:
     from gompfs._native.parts import PartHeads
@@ -91,9 +91,9 @@ class StoredBlocks:
     def decode_segment(self, segment: Segment, numbers: Sequence[int], *, verify: bool = False) -> list[Block]:
         """Decode the blocks of a segment that have the ascending indexes `numbers`. A damaged block has its status."""
         if not segment.parts.need_symbols:
-            return self.decode_places(segment.places, numbers, verify=verify)
+            return self.decode_table(segment.blocks, numbers, verify=verify)
         symbols, statuses = self._symbols_of(segment, numbers)
-        blocks = self.decode_places(segment.places, numbers, verify=verify, symbols=symbols)
+        blocks = self.decode_table(segment.blocks, numbers, verify=verify, symbols=symbols)
         # A block is damaged if the head of its part is, or the dictionary that it needs.
         return [
             Block(memoryview(bytes(len(block.content))), BlockStatus(status)) if status else block
@@ -105,7 +105,7 @@ class StoredBlocks:
     ) -> tuple[Sequence[PartSymbols | None], Sequence[int]]:
         """Returns the symbols of each block's part, or its head if the engine opens it, and statuses of heads."""
         blocks = [segment.first_block + number for number in numbers]
-        if not self._engine.opens_heads(sum(_sizes(segment.places, numbers))):
+        if not self._engine.opens_heads(sum(_sizes(segment.blocks, numbers))):
             return self.heads.open(blocks)
         return self.stored_heads[segment.number].find(blocks)
 
@@ -130,8 +130,8 @@ class StoredBlocks:
         blocks: list[memoryview] = []
         sizes: list[int] = []
         for segment, of_segment in self._parts_of_segments(range(first, first + count)):
-            blocks += self._read(segment.places, of_segment)
-            sizes += _sizes(segment.places, of_segment)
+            blocks += self._read(segment.blocks, of_segment)
+            sizes += _sizes(segment.blocks, of_segment)
         return blocks, sizes
 
     def read_compressed(self, numbers: Sequence[int]) -> list[memoryview]:
@@ -139,7 +139,7 @@ class StoredBlocks:
         return [
             block
             for segment, of_segment in self._parts_of_segments(numbers)
-            for block in self._read(segment.places, of_segment)
+            for block in self._read(segment.blocks, of_segment)
         ]
 
     def read_with_symbols(self, numbers: Sequence[int]) -> CompressedBlocks:
@@ -150,29 +150,29 @@ class StoredBlocks:
             statuses: Sequence[int] = [BlockStatus.OK] * len(of_segment)
             if segment.parts.need_symbols:
                 symbols, statuses = self._symbols_of(segment, of_segment)
-            read.blocks.extend(self._read(segment.places, of_segment))
-            read.sizes.extend(_sizes(segment.places, of_segment))
+            read.blocks.extend(self._read(segment.blocks, of_segment))
+            read.sizes.extend(_sizes(segment.blocks, of_segment))
             read.symbols.extend(symbols)
             read.statuses.extend(statuses)
         return read
 
-    def decode_places(
+    def decode_table(
         self,
-        places: BlockPlaces,
+        table: BlockTable,
         numbers: Sequence[int],
         *,
         verify: bool = False,
         out: memoryview | None = None,
         symbols: Sequence[PartSymbols | None] | None = None,
     ) -> list[Block]:
-        """Decode the blocks of `places` that have the ascending indexes `numbers`. A damaged block has its status.
+        """Decode the blocks of `table` that have the ascending indexes `numbers`. A damaged block has its status.
 
         `symbols` are those of each block's part.
 
         The contents returned are views of `out`, which must be large enough for all, or of memory from the engine.
         """
-        sizes = _sizes(places, numbers)
-        raw = self._read(places, numbers)
+        sizes = _sizes(table, numbers)
+        raw = self._read(table, numbers)
         if out is None:
             out = self._engine.allocate(sum(sizes))
         statuses = self._engine.decode_blocks(raw, out, sizes=sizes, symbols=symbols, verify=verify or self._verify)
@@ -204,17 +204,17 @@ class StoredBlocks:
         from concurrent.futures import ThreadPoolExecutor  # only statistics read sections
 
         self.check_section(section)
-        places = section.places
-        content = BufferPool().allocate(places.uncompressed_size)
+        table = section.blocks
+        content = BufferPool().allocate(table.uncompressed_size)
 
         def decode(first: int) -> list[Block]:
-            count = min(_SECTION_BATCH, len(places) - first)
+            count = min(_SECTION_BATCH, len(table) - first)
             out = content[first * self._block_size : (first + count) * self._block_size]
-            return self.decode_places(places, range(first, first + count), out=out)
+            return self.decode_table(table, range(first, first + count), out=out)
 
         # While one batch is read from the file, others are decoded.
         with ThreadPoolExecutor(_SECTION_READERS, thread_name_prefix="gompfs-section") as executor:
-            batches = executor.map(decode, range(0, len(places), _SECTION_BATCH))
+            batches = executor.map(decode, range(0, len(table), _SECTION_BATCH))
             for number, block in enumerate(itertools.chain.from_iterable(batches)):
                 if block.status is not BlockStatus.OK:
                     raise CorruptBlockError(
@@ -230,15 +230,15 @@ class StoredBlocks:
 
         This bounds the memory for a section in proportion to the size of the archive, whatever the index claims.
         """
-        places = section.places
-        blocks = sorted(zip(places.archive_offsets, places.compressed_sizes, strict=True))
+        table = section.blocks
+        blocks = sorted(zip(table.archive_offsets, table.compressed_sizes, strict=True))
         reason = ""
         if any(offset + size > other for (offset, size), (other, _) in itertools.pairwise(blocks)):
             reason = "blocks that overlap"
-        payload_sizes = (size - BLOCK_HEADER_SIZE for size in places.compressed_sizes)
+        payload_sizes = (size - BLOCK_HEADER_SIZE for size in table.compressed_sizes)
         if any(
             size > MAX_EXPANSION * payload
-            for size, payload in zip(places.uncompressed_sizes, payload_sizes, strict=True)
+            for size, payload in zip(table.uncompressed_sizes, payload_sizes, strict=True)
         ):
             reason = "blocks that are too small for their content"
         if reason:
@@ -249,19 +249,19 @@ class StoredBlocks:
         """Yields segments, and block numbers relative to them, for ascending block numbers of the stream."""
         for segment in self._segments:
             start = bisect_left(numbers, segment.first_block)
-            end = bisect_left(numbers, segment.first_block + len(segment.places))
+            end = bisect_left(numbers, segment.first_block + len(segment.blocks))
             if start < end:
                 yield segment, [number - segment.first_block for number in numbers[start:end]]
 
-    def _read(self, places: BlockPlaces, numbers: Sequence[int]) -> list[memoryview]:
+    def _read(self, table: BlockTable, numbers: Sequence[int]) -> list[memoryview]:
         """Returns the compressed bytes of blocks. Adjacent blocks are read at once.
 
         A block that extends beyond the end of the file is returned in part.
         """
         if not numbers:
             return []
-        offsets = [places.archive_offsets[number] for number in numbers]
-        sizes = [places.compressed_sizes[number] for number in numbers]
+        offsets = [table.archive_offsets[number] for number in numbers]
+        sizes = [table.compressed_sizes[number] for number in numbers]
         start, end = offsets[0], max(map(add, offsets, sizes))
         if offsets == sorted(offsets) and end - start <= sum(sizes) + len(sizes) * BLOCK_HEADER_SIZE:
             run = self._read_run(end - start, start)
@@ -275,5 +275,5 @@ class StoredBlocks:
         return buffer[: self._file.read_into(buffer, archive_offset)]
 
 
-def _sizes(places: BlockPlaces, numbers: Sequence[int]) -> list[int]:
-    return [places.uncompressed_sizes[number] for number in numbers]
+def _sizes(table: BlockTable, numbers: Sequence[int]) -> list[int]:
+    return [table.uncompressed_sizes[number] for number in numbers]

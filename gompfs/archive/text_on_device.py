@@ -52,7 +52,7 @@ class TextOnDevice:
 
     def __init__(self, stored: StoredBlocks, segments: Sequence[Segment], device: TextDevice) -> None:
         """`stored` reads the blocks of `segments`."""
-        sizes = [np.asarray(segment.places.uncompressed_sizes, np.uint32) for segment in segments]
+        sizes = [np.asarray(segment.blocks.uncompressed_sizes, np.uint32) for segment in segments]
         self.sizes: NDArray[np.uint32] = np.concatenate([np.zeros(0, np.uint32), *sizes])
         """The uncompressed sizes of all blocks."""
         self.device = device

@@ -91,7 +91,7 @@ def _load(archive: Archive, max_size: int) -> Iterator[Batch]:
     per_batch = max(_BATCH_BYTES // archive.block_size, 1)
     left = max_size
     for segment in archive.segments:
-        end = segment.first_block + len(segment.places)
+        end = segment.first_block + len(segment.blocks)
         for first in range(segment.first_block, end, per_batch):
             if left <= 0:
                 return

@@ -14,7 +14,7 @@ from gompfs.errors import display_path
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.model import BlockPlaces
+    from gompfs.model import BlockTable
 
 
 @click.command("info")
@@ -40,12 +40,12 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
             "first_block": segment.first_block,
             "num_parts": len(segment.parts),
             "heads_size": sum(segment.parts.head_sizes),
-            **_sizes(segment.places),
+            **_sizes(segment.blocks),
         }
         for segment in archive.segments
     ]
     sections = [
-        {"segment": section.segment, "kind": section.kind, **_sizes(section.places)}
+        {"segment": section.segment, "kind": section.kind, **_sizes(section.blocks)}
         for section in archive.sections
     ]
     return {
@@ -82,11 +82,11 @@ def _index_sizes(archive: Archive) -> dict[str, int]:
     return {"index_size": footer.index_size, "index_copies": copies, "index_image_size": image_size}
 
 
-def _sizes(places: BlockPlaces) -> dict[str, int]:
+def _sizes(table: BlockTable) -> dict[str, int]:
     return {
-        "num_blocks": len(places),
-        "compressed_size": places.compressed_size,
-        "uncompressed_size": places.uncompressed_size,
+        "num_blocks": len(table),
+        "compressed_size": table.compressed_size,
+        "uncompressed_size": table.uncompressed_size,
     }
 
 
@@ -98,7 +98,7 @@ def _codec_mix(archive: Archive) -> dict[str, dict[str, int]]:
     compressed_sizes: Counter[int] = Counter()
     for segment in archive.segments:
         num_blocks.update(segment.codecs)
-        for codec, size in zip(segment.codecs, segment.places.compressed_sizes, strict=True):
+        for codec, size in zip(segment.codecs, segment.blocks.compressed_sizes, strict=True):
             compressed_sizes[codec] += size
     return {
         codec.label: {"num_blocks": num_blocks[codec], "compressed_size": compressed_sizes[codec]}

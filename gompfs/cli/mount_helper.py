@@ -27,8 +27,8 @@ def main() -> None:
 def mount(arguments: Sequence[str]) -> int:
     """Run one call from mount(8) and return the exit status."""
     try:
-        flags, places = getopt.gnu_getopt(arguments, "fnsvN:o:t:")
-        source, directory = places
+        flags, operands = getopt.gnu_getopt(arguments, "fnsvN:o:t:")
+        source, directory = operands
     except (getopt.GetoptError, ValueError):
         print_error(_USAGE)
         return _EXIT_USAGE

@@ -37,8 +37,8 @@ def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str
     with opened(archive, engine=engine, with_warnings=False) as opened_archive:
 
         def total_size() -> int | None:
-            segments = sum(segment.places.uncompressed_size for segment in opened_archive.segments)
-            return segments + sum(section.places.uncompressed_size for section in opened_archive.sections)
+            segments = sum(segment.blocks.uncompressed_size for segment in opened_archive.segments)
+            return segments + sum(section.blocks.uncompressed_size for section in opened_archive.sections)
 
         with progress_bar(Path(archive).name, total_size, quiet=quiet) as bar:
             report = verify_archive(opened_archive, bar.advance if bar else None)

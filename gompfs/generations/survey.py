@@ -176,7 +176,7 @@ def _lists_blocks(image: bytes, generation: WalkedGeneration, walk: ArchiveWalk,
     index = None
     try:
         index = IndexReader(image, "", 1, generation.index_offset, block_size)
-        runs = [segment.places for segment in index.segments()] + [section.places for section in index.sections()]
+        runs = [segment.blocks for segment in index.segments()] + [section.blocks for section in index.sections()]
     except CorruptIndexError:
         return False
     finally:

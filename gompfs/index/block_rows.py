@@ -10,7 +10,7 @@ from gompfs._native.codec import are_possible_block_ranges
 from gompfs._native.index import consecutive_offsets, uncompressed_sizes
 from gompfs.codec.block import BLOCK_ALIGNMENT
 from gompfs.index.schemas import SCHEMAS
-from gompfs.model import MAX_OFFSET, BlockPlaces, PartKind, Parts, Section, Segment
+from gompfs.model import MAX_OFFSET, BlockTable, PartKind, Parts, Section, Segment
 
 Query = Callable[..., list[tuple[Any, ...]]]
 
@@ -39,7 +39,7 @@ class BlockRows:
             if number != len(segments) or first_block != next_block:
                 raise BlockRowError(f"segment {number} contradicts itself")
             segments.append(read(number, first_block, *fields))
-            next_block += len(segments[-1].places)
+            next_block += len(segments[-1].blocks)
         return segments
 
     def sections(self) -> list[Section]:
@@ -53,13 +53,13 @@ class BlockRows:
     def _segment_1(
         self, number: int, first_block: int, num_blocks: Any, size: Any, offsets: Any, sizes: Any, codecs: Any
     ) -> Segment:
-        places = self._places(f"segment {number}", size, offsets, sizes)
-        if len(places) != num_blocks or type(codecs) is not bytes or len(codecs) != num_blocks:
+        table = self._listed(f"segment {number}", size, offsets, sizes)
+        if len(table) != num_blocks or type(codecs) is not bytes or len(codecs) != num_blocks:
             raise BlockRowError(f"segment {number} contradicts itself")
         parts = min(num_blocks, 1)
         no_heads = memoryview(bytes(8 * parts)).cast("Q"), memoryview(bytes(4 * parts)).cast("I")
         return Segment(
-            number, first_block, places, codecs, Parts(bytes(parts), memoryview(array("Q", [size] * parts)), *no_heads)
+            number, first_block, table, codecs, Parts(bytes(parts), memoryview(array("Q", [size] * parts)), *no_heads)
         )
 
     def _segment_2(
@@ -77,26 +77,26 @@ class BlockRows:
         name = f"segment {number}"
         sizes = _column(name, part_sizes, "Q")
         of_heads = _column(name, head_sizes, "I")
-        places = self._consecutive(name, archive_offset, compressed_sizes, sizes)
+        table = self._consecutive(name, archive_offset, compressed_sizes, sizes)
         if any(type(column) is not bytes for column in (codecs, part_kinds)) or not (
-            len(codecs) == len(places)
+            len(codecs) == len(table)
             and len(part_kinds) == len(of_heads) == len(sizes)
             and max(part_kinds, default=0) <= max(PartKind)
         ):
             raise BlockRowError(f"{name} contradicts itself")
         head_offsets = self._offsets(name, "heads", heads_offset, head_sizes)
-        return Segment(number, first_block, places, codecs, Parts(part_kinds, sizes, head_offsets, of_heads))
+        return Segment(number, first_block, table, codecs, Parts(part_kinds, sizes, head_offsets, of_heads))
 
     def _section(self, segment: int, kind: str, size: Any, offset: Any, compressed_sizes: Any) -> Section:
         name = f"section {kind} of segment {segment}"
         if self._version == 1:
-            return Section(segment, kind, self._places(name, size, offset, compressed_sizes))
+            return Section(segment, kind, self._listed(name, size, offset, compressed_sizes))
         if type(size) is not int or size < 0:
             raise BlockRowError(f"{name} has an impossible size")
         parts = memoryview(array("Q", [size] if size else []))
         return Section(segment, kind, self._consecutive(name, offset, compressed_sizes, parts))
 
-    def _places(self, name: str, size: Any, archive_offsets: Any, compressed_sizes: Any) -> BlockPlaces:
+    def _listed(self, name: str, size: Any, archive_offsets: Any, compressed_sizes: Any) -> BlockTable:
         """Returns the positions of blocks that the index lists one by one, as version 1 does."""
         offsets, sizes = _column(name, archive_offsets, "Q"), _column(name, compressed_sizes, "I")
         block_size = self._block_size
@@ -111,11 +111,11 @@ class BlockRows:
         uncompressed = array("I", [block_size]) * len(offsets)
         if size % block_size:
             uncompressed[-1] = size % block_size
-        return BlockPlaces(offsets, sizes, memoryview(uncompressed), size)
+        return BlockTable(offsets, sizes, memoryview(uncompressed), size)
 
     def _consecutive(
         self, name: str, archive_offset: Any, compressed_sizes: Any, part_sizes: memoryview[int]
-    ) -> BlockPlaces:
+    ) -> BlockTable:
         """Returns the positions of blocks that lie one after another, as in version 2."""
         sizes = _column(name, compressed_sizes, "I")
         offsets = self._offsets(name, "blocks", archive_offset, compressed_sizes)
@@ -125,7 +125,7 @@ class BlockRows:
             raise BlockRowError(f"{name} has not as many blocks as its parts need") from None
         if not are_possible_block_ranges(offsets, sizes, self._data_end):
             raise BlockRowError(f"{name} has blocks of impossible sizes")
-        return BlockPlaces(offsets, sizes, memoryview(uncompressed).cast("I"), sum(part_sizes))
+        return BlockTable(offsets, sizes, memoryview(uncompressed).cast("I"), sum(part_sizes))
 
     def _offsets(self, name: str, what: str, archive_offset: Any, sizes: bytes) -> memoryview[int]:
         if type(archive_offset) is not int or not 0 <= archive_offset <= MAX_OFFSET or archive_offset % BLOCK_ALIGNMENT:
@@ -142,4 +142,4 @@ def _column(name: str, column: Any, code: Literal["I", "Q"]) -> memoryview[int]:
         view: memoryview[int] = memoryview(column).cast(code)
         return view
     except TypeError:
-        raise BlockRowError(f"{name} has no whole block places") from None
+        raise BlockRowError(f"{name} has a column without whole numbers") from None

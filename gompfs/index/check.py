@@ -208,7 +208,7 @@ def find_problems(
         lambda: _check_database(query),
         lambda: check_facts(query, word_rules),
         *(lambda rule=rule: _ask(query, rule) for rule in (*_TYPES, *_INODES, *_NAMES, *_CONTENTS)),
-        lambda: _check_places(query, segments, block_size),
+        lambda: _check_extents(query, segments, block_size),
         lambda: _check_parts(query, segments),
     ]
     errors = set()
@@ -270,7 +270,7 @@ def check_facts(query: Query, word_rules: Collection[str]) -> Iterator[Problem]:
         yield Problem(f"meta: next_ino is {next_ino}, and there is an inode {highest}")
 
 
-def _check_places(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
+def _check_extents(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
     """Check that each extent lies in one part of one segment."""
     unit = "segment" if all(len(segment.parts) <= 1 for segment in segments) else "part of a segment"
     ranges = [range_ for segment in segments for range_ in segment.part_ranges(block_size)]

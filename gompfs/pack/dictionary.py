@@ -111,12 +111,12 @@ def read_dictionary(file: ArchiveFile, sections: Sequence[Section]) -> Dictionar
     section = next(filter(is_dictionary, sections), None)
     if section is None:
         return None
-    places = section.places
-    if not 0 < places.uncompressed_size <= MAX_DICTIONARY_SIZE:
+    table = section.blocks
+    if not 0 < table.uncompressed_size <= MAX_DICTIONARY_SIZE:
         raise CorruptIndexError("the index is damaged: the dictionary has an impossible size")
-    blocks = [file.read(*place) for place in zip(places.compressed_sizes, places.archive_offsets, strict=True)]
-    content = bytearray(places.uncompressed_size)
-    statuses = decode_blocks(blocks, content, True, 1, list(places.uncompressed_sizes))
+    blocks = [file.read(*where) for where in zip(table.compressed_sizes, table.archive_offsets, strict=True)]
+    content = bytearray(table.uncompressed_size)
+    statuses = decode_blocks(blocks, content, True, 1, list(table.uncompressed_sizes))
     for number, status in enumerate(map(BlockStatus, statuses)):
         if status is not BlockStatus.OK:
             raise CorruptBlockError(f"section {section.kind}: {status.reason}", block=number)

@@ -54,7 +54,7 @@ class SegmentBuilder:
         self._next_ino = ROOT_INO
         if base is not None:
             self._take_over(base)
-        first_block = sum(len(segment.places) for segment in segments)
+        first_block = sum(len(segment.blocks) for segment in segments)
         self.contents = ContentWriter(index, writer, engine, options, block_size, first_block, dictionary)
         self.warnings = self.contents.warnings
 

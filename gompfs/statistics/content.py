@@ -72,7 +72,7 @@ def text_without_grammar(archive: Archive) -> dict[int, ContentText]:
     inos: dict[int, list[int]] = {s.number: [] for s in archive.segments if s.number not in having}
     if not inos:
         return {}
-    ends = np.cumsum([len(segment.places) for segment in archive.segments]) * archive.block_size
+    ends = np.cumsum([len(segment.blocks) for segment in archive.segments]) * archive.block_size
     for ino in archive.inode_numbers():
         extents = archive.extents(ino)
         segment = int(np.searchsorted(ends, extents[0].stream_offset, "right")) if extents else min(inos)

@@ -42,7 +42,7 @@ def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering 
         "archive_size": archive.size,
         "blocks": archive.num_blocks,
         "block_size": archive.block_size,
-        "blocks_compressed_size": sum(segment.places.compressed_size for segment in archive.segments),
+        "blocks_compressed_size": sum(segment.blocks.compressed_size for segment in archive.segments),
         "grammar_compressed_size": _grammar_size(archive),
         "stats": _source_of_stats(archive),
         "engine": archive.engine.name,
@@ -67,7 +67,7 @@ def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering 
 def _grammar_size(archive: Archive) -> int:
     """Returns the size of all grammars: of sections, and of the heads of parts."""
     heads = sum(sum(segment.parts.head_sizes) for segment in archive.segments)
-    return heads + sum(section.places.compressed_size for section in archive.sections)
+    return heads + sum(section.blocks.compressed_size for section in archive.sections)
 
 
 def _source_of_stats(archive: Archive) -> str:

@@ -108,7 +108,7 @@ def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
         block_size,
         columns,
         [b"" if parts.head_sizes[number] else _text(archive, segment, *ranges[number]) for number in numbers],
-        (segment.places.archive_offsets, segment.places.compressed_sizes),
+        (segment.blocks.archive_offsets, segment.blocks.compressed_sizes),
         archive.index.all_extents(),
         *_words(archive, segment),
         word_rule,
@@ -119,7 +119,7 @@ def _words(archive: Archive, segment: Segment) -> tuple[memoryview | bytes, int]
     """Returns the section `words` of a segment, and how many bytes its words may have."""
     for section in archive.sections:
         if section.kind == WORD_SECTION and section.segment == segment.number:
-            num_stored = section.places.compressed_size - BLOCK_HEADER_SIZE * len(section.places)
+            num_stored = section.blocks.compressed_size - BLOCK_HEADER_SIZE * len(section.blocks)
             return archive.read_section(section), max_word_bytes(num_stored)
     return b"", 0
 

@@ -13,7 +13,7 @@ from gompfs.archive.index_arrays import all_extents
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, StatsUnavailableError
-from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
+from gompfs.model import GRAMMAR_SECTION, BlockTable, Problem, Section, Segment
 from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.text_in_parts import text_in_parts
 from gompfs.verify.grammar_check import GrammarCheck
@@ -95,9 +95,9 @@ class _Verification:
 
     def _check_segment(self, segment: Segment) -> None:
         """Check the blocks of a segment's part of the stream."""
-        self._check_alignment("", segment.first_block, segment.places)
+        self._check_alignment("", segment.first_block, segment.blocks)
         decode = partial(self._archive.stored.decode_segment, segment, verify=True)
-        damaged = self._damaged(segment.places, decode)
+        damaged = self._damaged(segment.blocks, decode)
         self._report.damages += [Damage(segment.first_block + number, status) for number, status in damaged]
         if damaged:
             self._damaged_segments.add(segment.number)
@@ -129,9 +129,9 @@ class _Verification:
             self._report.problems.append(Problem(error.message))
             self._damaged_segments.add(section.segment)
             return
-        self._check_alignment(f"section {name}: ", 0, section.places)
-        decode = partial(self._archive.stored.decode_places, section.places, verify=True)
-        damaged = self._damaged(section.places, decode, content.extend if is_grammar else None)
+        self._check_alignment(f"section {name}: ", 0, section.blocks)
+        decode = partial(self._archive.stored.decode_table, section.blocks, verify=True)
+        damaged = self._damaged(section.blocks, decode, content.extend if is_grammar else None)
         self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
         if damaged:
             self._damaged_segments.add(section.segment)
@@ -140,19 +140,19 @@ class _Verification:
 
     def _damaged(
         self,
-        places: BlockPlaces,
+        table: BlockTable,
         decode: Callable[[range], list[Block]],
         take: Callable[[memoryview], None] | None = None,
     ) -> list[tuple[int, BlockStatus]]:
-        """Returns the damaged blocks of `places`, and adds all of them to the report.
+        """Returns the damaged blocks of `table`, and adds all of them to the report.
 
         `decode` decodes the blocks of some indexes. `take` gets the content of good blocks.
         """
         archive, report = self._archive, self._report
         damaged: list[tuple[int, BlockStatus]] = []
         batch = max(_BATCH_BYTES // archive.block_size, 1)
-        for first in range(0, len(places), batch):
-            numbers = range(first, min(first + batch, len(places)))
+        for first in range(0, len(table), batch):
+            numbers = range(first, min(first + batch, len(table)))
             blocks = decode(numbers)
             for number, block in enumerate(blocks, first):
                 if block.status is not BlockStatus.OK:
@@ -160,16 +160,16 @@ class _Verification:
                 elif take is not None:
                     take(block.content)
             self._progress(sum(len(block.content) for block in blocks))
-        report.num_blocks += len(places)
-        report.compressed_size += places.compressed_size
-        report.uncompressed_size += places.uncompressed_size
+        report.num_blocks += len(table)
+        report.compressed_size += table.compressed_size
+        report.uncompressed_size += table.uncompressed_size
         return damaged
 
     def _check_overlaps(self) -> None:
         """Check that two blocks, or heads of parts, share no bytes. In format version 1, they may be the same."""
-        every = [segment.places for segment in self._archive.segments]
-        every += [section.places for section in self._archive.sections]
-        columns = [(places.archive_offsets, places.compressed_sizes) for places in every]
+        every = [segment.blocks for segment in self._archive.segments]
+        every += [section.blocks for section in self._archive.sections]
+        columns = [(table.archive_offsets, table.compressed_sizes) for table in every]
         columns += [(segment.parts.head_offsets, segment.parts.head_sizes) for segment in self._archive.segments]
         begins = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(offsets) for offsets, _ in columns)])
         sizes = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(sizes) for _, sizes in columns)])
@@ -184,8 +184,8 @@ class _Verification:
             offset = blocks[overlapping[0] + 1, 0]
             self._report.problems.append(Problem(f"the block at archive offset {offset} overlaps another{others}"))
 
-    def _check_alignment(self, prefix: str, first_block: int, places: BlockPlaces) -> None:
-        odd = np.flatnonzero(np.asarray(places.archive_offsets) % BLOCK_ALIGNMENT)
+    def _check_alignment(self, prefix: str, first_block: int, table: BlockTable) -> None:
+        odd = np.flatnonzero(np.asarray(table.archive_offsets) % BLOCK_ALIGNMENT)
         if len(odd):
             others = f", nor do {len(odd) - 1} others" if len(odd) > 1 else ""
             reason = f"{prefix}block {first_block + odd[0]} does not start at a multiple of {BLOCK_ALIGNMENT}{others}"

@@ -164,7 +164,7 @@ class _Pieces:
         order = np.argsort(inos, kind="stable")
         self._inos = inos[order]
         self._parts = np.repeat(np.arange(len(parts)), sizes)[order]
-        self._places = np.concatenate([np.empty(0, np.int64), *map(np.arange, sizes)])[order]
+        self._indexes = np.concatenate([np.empty(0, np.int64), *map(np.arange, sizes)])[order]
         begins = np.concatenate([np.empty(0, np.int64), *(inos[1:] if goes_on else inos for goes_on, inos in parts)])
         self._once = np.unique(begins, return_counts=True)
 
@@ -177,7 +177,7 @@ class _Pieces:
     def of(self, ino: int) -> list[tuple[int, int]]:
         """Returns the pieces of a file in order: the index of a part, and the index of the file in it."""
         begin, end = np.searchsorted(self._inos, [ino, ino + 1])
-        return list(zip(self._parts[begin:end].tolist(), self._places[begin:end].tolist(), strict=True))
+        return list(zip(self._parts[begin:end].tolist(), self._indexes[begin:end].tolist(), strict=True))
 
 
 def _reason(number: int, in_text: bytes | None, in_grammar: bytes | None) -> str:

@@ -48,7 +48,7 @@ def place_in_stream(archive: Archive, ino: int, file_offset: int) -> int:
 
 def bytes_in_block(archive: Archive, ino: int, block: int) -> range:
     """Returns the range of a file that lies in a block of the stream."""
-    begin, size = block * archive.block_size, archive.segments[0].places.uncompressed_sizes[block]
+    begin, size = block * archive.block_size, archive.segments[0].blocks.uncompressed_sizes[block]
     for extent in archive.extents(ino):
         first = max(begin, extent.stream_offset)
         last = min(begin + size, extent.stream_offset + extent.size)
@@ -65,8 +65,8 @@ def place(archive_copy: Path) -> tuple[int, int, int]:
         ino = archive.resolve("big/noise").ino
         block = place_in_stream(archive, ino, 350_000) // archive.block_size
         assert files_of_block(archive, block) == [ino]
-        places = archive.segments[0].places
-        return block, int(places.archive_offsets[block]), int(places.compressed_sizes[block])
+        table = archive.segments[0].blocks
+        return block, int(table.archive_offsets[block]), int(table.compressed_sizes[block])
 
 
 class TestDamagedBlock:
@@ -128,7 +128,7 @@ class TestDamagedBlock:
         with Archive(archive_copy) as archive:
             text = archive.resolve("big/text").ino
             shared = archive.extents(text)[0].stream_offset // archive.block_size + 2
-            flip(archive_copy, int(archive.segments[0].places.archive_offsets[shared]) + 99)
+            flip(archive_copy, int(archive.segments[0].blocks.archive_offsets[shared]) + 99)
             report = verify_archive(archive)
         assert [(damage.block, damage.status, damage.section) for damage in report.damages] == [
             (place[0], BlockStatus.BAD_CHECKSUM, None),
@@ -153,9 +153,9 @@ class TestDamagedBlock:
     def test_damaged_hard_links_do_not_stop_extraction(self, archive_copy: Path, tmp_path: Path) -> None:
         with Archive(archive_copy) as archive:
             extent = archive.extents(archive.resolve("big/text").ino)[0]
-            places = archive.segments[0].places
+            table = archive.segments[0].blocks
             flip(
-                archive_copy, int(places.archive_offsets[extent.stream_offset // archive.block_size + 3]) + 99
+                archive_copy, int(table.archive_offsets[extent.stream_offset // archive.block_size + 3]) + 99
             )
             errors: list[GompfsError] = []
             Extractor(archive, tmp_path / "out", on_error=errors.append).extract([b""])
@@ -316,8 +316,8 @@ def test_files_that_all_touch_all_damaged_blocks(tmp_path: Path) -> None:
         (tree / f"{number}").write_bytes(random.Random(number).randbytes(16384))
     pack(tmp_path / "a.gomp", tree, block_size=16384)
     with Archive(tmp_path / "a.gomp") as archive:
-        size = archive.segments[0].places.uncompressed_size
-        offsets = [*archive.segments[0].places.archive_offsets]
+        size = archive.segments[0].blocks.uncompressed_size
+        offsets = [*archive.segments[0].blocks.archive_offsets]
     forge_index(
         tmp_path / "a.gomp",
         f"UPDATE extent SET stream_offset = 0, size = {size}",

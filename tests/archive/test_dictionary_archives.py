@@ -53,7 +53,7 @@ def dictionary_block(archive: Path) -> tuple[int, int]:
     """Returns archive_offset and compressed_size of the first block of the dictionary."""
     with Archive(archive) as opened:
         (section,) = (each for each in opened.sections if each.kind == "dictionary")
-        return section.places.archive_offsets[0], section.places.compressed_sizes[0]
+        return section.blocks.archive_offsets[0], section.blocks.compressed_sizes[0]
 
 
 @pytest.mark.parametrize("engine", ["cpu", "reference", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -147,7 +147,7 @@ def test_repack_makes_another_dictionary(grown: Path, tree: Path, tmp_path: Path
         assert list_archive(archive) == seen
         (section,) = archive.sections
         assert section.kind == "dictionary"
-        assert 3000 < section.places.uncompressed_size <= 4096
+        assert 3000 < section.blocks.uncompressed_size <= 4096
         assert verify_archive(archive).is_sound
     with Archive(grown) as archive:
         repack_archive(archive, target, stats=False, dictionary_size=0, force=True)
@@ -244,7 +244,7 @@ def test_a_damaged_dictionary_damages_what_uses_it(name: str, engine: str, grown
         assert archive.read(kept.ino, 0, 100) == KEPT
         report = verify_archive(archive)
         assert {damage.status for damage in report.damages if damage.section is None} == {status}
-        assert len(report.damages) >= len(archive.segments[0].places)
+        assert len(report.damages) >= len(archive.segments[0].blocks)
         assert bool(report.problems) == (name != "damaged")
 
 

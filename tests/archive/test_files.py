@@ -224,7 +224,7 @@ def test_a_damaged_block(archive_copy: Path) -> None:
         archive = files.archive
         (extent, *_) = archive.extents(files.stat("big/noise").st_ino)
         number = extent.stream_offset // archive.block_size + 2
-        place = int(archive.segments[0].places.archive_offsets[number]) + BLOCK_HEADER_SIZE + 5
+        place = int(archive.segments[0].blocks.archive_offsets[number]) + BLOCK_HEADER_SIZE + 5
     content = bytearray(archive_copy.read_bytes())
     content[place] ^= 1
     archive_copy.write_bytes(content)

@@ -270,9 +270,9 @@ class TestRemote:
 
     def test_blocks_come_whole_and_neighbours_together(self, large: Path, tmp_path: Path) -> None:
         with Archive(large) as archive:
-            places = archive.segments[0].places
-            starts = set(places.archive_offsets.tolist())
-            ends = {int(o) + int(s) for o, s in zip(places.archive_offsets, places.compressed_sizes, strict=True)}
+            table = archive.segments[0].blocks
+            starts = set(table.archive_offsets.tolist())
+            ends = {int(o) + int(s) for o, s in zip(table.archive_offsets, table.compressed_sizes, strict=True)}
             index_offset = archive.footer.index_offset
         content = (tmp_path / "tree/noise").read_bytes()
         with serving(tmp_path) as server:

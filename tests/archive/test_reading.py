@@ -146,7 +146,7 @@ def test_a_local_archive_is_decoded_without_the_interpreter(
         work = archive.engine.decode_work["cpu"]
         assert (work.num_blocks, work.num_bytes) == (
             archive.num_blocks,
-            sum(segment.places.uncompressed_size for segment in archive.segments),
+            sum(segment.blocks.uncompressed_size for segment in archive.segments),
         )
         assert 0 < work.seconds < 20
         assert archive.blocks.num_cached == archive.num_blocks
@@ -174,7 +174,7 @@ def test_damaged_ranges_are_not_decoded_to_memory(archive_copy: Path, tree: Path
             ino = archive.resolve("big/noise").ino
             block = archive.extents(ino)[0].stream_offset // archive.block_size + 3
             with open(archive_copy, "r+b") as file:
-                file.seek(int(archive.segments[0].places.archive_offsets[block]) + 100)
+                file.seek(int(archive.segments[0].blocks.archive_offsets[block]) + 100)
                 file.write(b"damage")
             out = memoryview(bytearray(100_000))
             for start, size in ((0, 100_000), (3 * archive.block_size, 1)):
@@ -211,7 +211,7 @@ def test_an_archive_that_is_cut_off_while_it_is_read(archive_copy: Path) -> None
         noise = archive.resolve("big/noise").ino
         first = archive.read(noise, 0, 1)
         block = archive.extents(noise)[0].stream_offset // archive.block_size + 3
-        os.truncate(archive_copy, int(archive.segments[0].places.archive_offsets[block]) + 100)
+        os.truncate(archive_copy, int(archive.segments[0].blocks.archive_offsets[block]) + 100)
         with pytest.raises(CorruptBlockError):
             archive.read(noise, 0, 700_000)
         assert archive.read(noise, 0, 1) == first
@@ -372,7 +372,7 @@ def test_verify_counts_everything(sound_archive: Path) -> None:
     seen: list[int] = []
     with Archive(sound_archive) as archive:
         report = verify_archive(archive, seen.append)
-        stored = sum(segment.places.uncompressed_size for segment in archive.segments)
+        stored = sum(segment.blocks.uncompressed_size for segment in archive.segments)
         assert (report.num_blocks, report.uncompressed_size) == (archive.num_blocks, stored)
         assert sum(seen) == stored
         assert report.compressed_size < archive.size

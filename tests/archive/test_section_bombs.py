@@ -26,8 +26,8 @@ def columns(offsets: list[int], sizes: list[int]) -> str:
 def claim(archive: Path, copies: int) -> str:
     """Returns SQL that makes the first block of the stream, repeated `copies` times, the grammar section."""
     with Archive(archive) as opened:
-        places = opened.segments[0].places
-        offset, size = places.archive_offsets[0], places.compressed_sizes[0]
+        table = opened.segments[0].blocks
+        offset, size = table.archive_offsets[0], table.compressed_sizes[0]
     return grammar_at([offset] * copies, [size] * copies)
 
 
@@ -69,7 +69,7 @@ def test_a_section_of_blocks_too_small_for_their_content(version: int, forge: Fo
 def test_a_section_over_the_stream(forge: Forge, archive_copy: Path) -> None:
     """A section whose blocks are those of the stream: verify reports the overlap, and nothing takes much memory."""
     with Archive(archive_copy) as archive:
-        sizes = bytes(archive.segments[0].places.compressed_sizes)[:400]
+        sizes = bytes(archive.segments[0].blocks.compressed_sizes)[:400]
     path = forge(f"INSERT INTO section VALUES (0, 'grammar', {BLOCK_SIZE * 100}, 96, x'{sizes.hex()}')")
     with Archive(path) as archive:
         reasons = [problem.reason for problem in verify_archive(archive).problems]
@@ -82,8 +82,8 @@ def test_a_section_over_the_stream(forge: Forge, archive_copy: Path) -> None:
 def test_a_block_within_another(forge: Forge, archive_copy: Path, tree: Path) -> None:
     """The last block lies inside the first: `cat` could read both, but `verify` reported the first one as damaged."""
     with Archive(archive_copy) as archive:
-        places = archive.segments[0].places
-        offsets, sizes = list(places.archive_offsets), list(places.compressed_sizes)
+        table = archive.segments[0].blocks
+        offsets, sizes = list(table.archive_offsets), list(table.compressed_sizes)
     offsets[-1], sizes[-1] = offsets[0] + 100, 40
     path = forge(f"UPDATE segment SET {columns(offsets, sizes)}")
     with Archive(path) as archive:
@@ -99,8 +99,8 @@ def test_a_block_within_another(forge: Forge, archive_copy: Path, tree: Path) ->
 def test_blocks_with_the_same_bytes(forge: Forge, archive_copy: Path) -> None:
     """Two blocks of the stream may share one block of the archive file."""
     with Archive(archive_copy) as archive:
-        places = archive.segments[0].places
-        offsets, sizes = list(places.archive_offsets), list(places.compressed_sizes)
+        table = archive.segments[0].blocks
+        offsets, sizes = list(table.archive_offsets), list(table.compressed_sizes)
     offsets[1], sizes[1] = offsets[0], sizes[0]
     with Archive(forge(f"UPDATE segment SET {columns(offsets, sizes)}")) as archive:
         report = verify_archive(archive)

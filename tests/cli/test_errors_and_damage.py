@@ -37,7 +37,7 @@ def damaged(archive: Path) -> tuple[Path, int]:
         (extent,) = opened.extents(inode.ino)
         block = extent.stream_offset // opened.block_size + 1
         assert files_of_block(opened, block) == [inode.ino]
-        archive_offset = int(opened.segments[0].places.archive_offsets[block])
+        archive_offset = int(opened.segments[0].blocks.archive_offsets[block])
     flip_byte(archive, archive_offset + 1000)
     return archive, block
 

@@ -178,7 +178,7 @@ def test_damage_leaves_no_part_of_a_file(gompfs, archive, tmp_path):
     with Archive(archive) as opened:
         (extent,) = opened.extents(opened.resolve("docs/b.txt").ino)
         block = extent.stream_offset // opened.block_size + 2
-        offset = int(opened.segments[0].places.archive_offsets[block]) + 1000
+        offset = int(opened.segments[0].blocks.archive_offsets[block]) + 1000
     content = bytearray(archive.read_bytes())
     content[offset] ^= 1
     archive.write_bytes(content)

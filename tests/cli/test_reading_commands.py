@@ -244,7 +244,7 @@ def test_bench_decodes_text_in_parts(gompfs, tree, tmp_path):
     pack(archive, tree, codec=Codec.GOMPRESSO_TADOC, stats=True)
     measurements = json.loads(gompfs("bench", "--seconds", "0", "--json", archive).output)
     with Archive(archive) as opened:
-        parts, sizes = opened.segments[0].parts, opened.segments[0].places.uncompressed_sizes
+        parts, sizes = opened.segments[0].parts, opened.segments[0].blocks.uncompressed_sizes
         head = next(offset for offset, size in zip(parts.head_offsets, parts.head_sizes, strict=True) if size)
         tables, _ = opened.stored.heads.open(range(len(sizes)))
         block = [table is not None for table in tables].index(True)

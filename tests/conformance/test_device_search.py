@@ -113,8 +113,8 @@ def test_damaged_blocks_are_reported(grep: tuple[Grep, Grep], tree: Path, tmp_pa
     target = tmp_path / "damaged.gomp"
     pack(target, tree, block_size=BLOCK_SIZE)
     with Archive(target, engine=select_engine("cpu")) as opened:
-        places = opened.segments[0].places
-        offset = places.archive_offsets[3] + places.compressed_sizes[3] // 2
+        table = opened.segments[0].blocks
+        offset = table.archive_offsets[3] + table.compressed_sizes[3] // 2
     content = bytearray(target.read_bytes())
     content[offset] ^= 255
     target.write_bytes(content)

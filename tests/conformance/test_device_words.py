@@ -141,10 +141,10 @@ def test_damage(tmp_path: Path, device: HostTextDevice) -> None:
     path = pack_files(tmp_path, {"a": b"word " * 20_000, "b": b"other " * 20_000})
     whole = path.read_bytes()
     with Archive(path) as archive:
-        places = archive.segments[0].places
-    for number in range(len(places)):
+        table = archive.segments[0].blocks
+    for number in range(len(table)):
         content = bytearray(whole)
-        content[int(places.archive_offsets[number]) + (20 if number % 2 else 3)] ^= 1
+        content[int(table.archive_offsets[number]) + (20 if number % 2 else 3)] ^= 1
         path.write_bytes(content)
         messages = []
         for engine in (CpuEngine(), EngineWithDevice(device)):
@@ -168,7 +168,7 @@ def test_a_damaged_dictionary(tmp_path: Path, device: HostTextDevice) -> None:
     content = bytearray(path.read_bytes())
     with Archive(path) as archive:
         (section,) = archive.sections
-        content[section.places.archive_offsets[0] + 40] ^= 1
+        content[section.blocks.archive_offsets[0] + 40] ^= 1
     path.write_bytes(content)
     messages = []
     for engine in (CpuEngine(), EngineWithDevice(device)):

@@ -75,8 +75,8 @@ def test_gompfs_writes_the_example(version: int, tmp_path: Path) -> None:
     with Archive(path) as opened:
         assert all_rows(index_image(path)) == all_rows(image_of(version, rows[0]))
         (segment,) = opened.segments
-        assert list(segment.places.archive_offsets) == [64]
-        assert list(segment.places.compressed_sizes) == [38] == [len(block)]
+        assert list(segment.blocks.archive_offsets) == [64]
+        assert list(segment.blocks.compressed_sizes) == [38] == [len(block)]
 
 
 def test_gompfs_adds_the_second_generation_of_the_example(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_gompfs_adds_the_second_generation_of_the_example(tmp_path: Path) -> Non
     _, second = DOCUMENTS[2].rows()
     with Archive(path) as opened:
         found = all_rows(index_image(path))
-        start = opened.segments[1].places.archive_offsets[0]
+        start = opened.segments[1].blocks.archive_offsets[0]
     for table, values in all_rows(image_of(2, second)).items():
         # The first index of the document has the size that one release of SQLite gave it.
         moved = {tuple(start if value == 2496 else value for value in row) for row in values}

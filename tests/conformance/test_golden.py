@@ -111,8 +111,8 @@ def test_adding_to_a_golden_archive(name: str, tmp_path: Path) -> None:
         assert after.pop(b"zz-added").content == b"added words, added"
         assert {**after, b"": before[b""]} == before
         assert archive.meta.items() >= {**meta, "next_ino": archive.meta["next_ino"]}.items()
-        places = {(section.segment, section.kind): len(section.places) for section in archive.sections}
-        assert places.items() >= {(section.segment, section.kind): len(section.places) for section in sections}.items()
+        places = {(section.segment, section.kind): len(section.blocks) for section in archive.sections}
+        assert places.items() >= {(section.segment, section.kind): len(section.blocks) for section in sections}.items()
         assert verify_archive(archive).is_sound
         if (GOLDEN / f"{name}.wordcount").exists():
             assert b"added\t2" in compute(b"wordcount", archive).read().splitlines()

@@ -166,11 +166,11 @@ def forge(block: bytes) -> bytes:
 def test_damaged_archives(archive_path: Path, tmp_path: Path) -> None:
     with Archive(archive_path, engine=select_engine("cpu")) as archive:
         (segment,) = archive.segments
-        parts, places = segment.parts, segment.places
+        parts, table = segment.parts, segment.blocks
         ranges = [pair for pair in zip(parts.head_offsets, parts.head_sizes, strict=True) if pair[1]]
         numbers = [number for number, codec in enumerate(segment.codecs) if codec == Codec.GOMPRESSO_TADOC]
-        blocks = [(places.archive_offsets[number], places.compressed_sizes[number]) for number in numbers]
-        (words,) = (section.places for section in archive.sections)
+        blocks = [(table.archive_offsets[number], table.compressed_sizes[number]) for number in numbers]
+        (words,) = (section.blocks for section in archive.sections)
         section = words.archive_offsets[0], words.compressed_sizes[0]
     cases: list[list[tuple[tuple[int, int], Callable[[bytes], bytes]]]] = [
         [(ranges[0], flip)], [(ranges[1], forge)], [(ranges[2], lambda block: bytes(len(block)))],

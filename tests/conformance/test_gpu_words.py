@@ -82,7 +82,7 @@ def test_damage(tmp_path: Path, engine: Engine) -> None:
     path = pack_files(tmp_path, {"a": b"word " * 20_000})
     content = bytearray(path.read_bytes())
     with Archive(path) as archive:
-        content[int(archive.segments[0].places.archive_offsets[2]) + 40] ^= 1
+        content[int(archive.segments[0].blocks.archive_offsets[2]) + 40] ^= 1
     path.write_bytes(content)
     with Archive(path, engine=engine) as archive, pytest.raises(CorruptBlockError, match="a: block 2: "):
         compute(b"wordcount", archive)

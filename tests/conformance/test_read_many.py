@@ -318,8 +318,8 @@ def damage(archive: Path, path: str, *, forge: bool) -> int:
     with Archive(archive) as opened:
         extent = opened.extents(opened.resolve(path).ino)[-1]
         block = (extent.stream_offset + extent.size - 1) // opened.block_size
-        places = opened.segments[0].places
-        offset, size = int(places.archive_offsets[block]), int(places.compressed_sizes[block])
+        table = opened.segments[0].blocks
+        offset, size = int(table.archive_offsets[block]), int(table.compressed_sizes[block])
     data = bytearray(archive.read_bytes())
     old = bytes(data[offset : offset + size])
     if forge:

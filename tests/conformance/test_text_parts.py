@@ -194,9 +194,9 @@ def test_a_damaged_head(name: str, archive_path: Path, tmp_path: Path) -> None:
 def test_a_block_of_another_codec(codec: Codec, archive_path: Path, tmp_path: Path) -> None:
     """Parts with a head have blocks of gompresso-tadoc only, and other parts have none."""
     with open_archive(archive_path, "cpu") as archive:
-        places, codecs = archive.segments[0].places, archive.segments[0].codecs
+        table, codecs = archive.segments[0].blocks, archive.segments[0].codecs
         numbers = [codecs.index(old) for old in (Codec.GOMPRESSO_TADOC, Codec.GOMPRESSO_BIT)]
-        ranges = [(places.archive_offsets[number], places.compressed_sizes[number]) for number in numbers]
+        ranges = [(table.archive_offsets[number], table.compressed_sizes[number]) for number in numbers]
     for number, (offset, size) in zip(numbers, ranges, strict=True):
         path = Path(shutil.copy(archive_path, tmp_path))
         change_file(path, offset, size, with_codec(codec))
@@ -214,8 +214,8 @@ def test_a_damaged_section_of_words(archive_path: Path, tmp_path: Path) -> None:
     """Parts that have global words are damaged, and no others."""
     path = Path(shutil.copy(archive_path, tmp_path))
     with open_archive(archive_path, "cpu") as archive:
-        places = next(section.places for section in archive.sections if section.kind == WORD_SECTION)
-        change_file(path, places.archive_offsets[0], places.compressed_sizes[0], flip)
+        table = next(section.blocks for section in archive.sections if section.kind == WORD_SECTION)
+        change_file(path, table.archive_offsets[0], table.compressed_sizes[0], flip)
     statuses = Counter(read_all(path).statuses)
     assert statuses.keys() == {BlockStatus.OK, BlockStatus.BAD_PAYLOAD}
 
@@ -231,7 +231,7 @@ def test_words_that_share_long_prefixes(tmp_path: Path, monkeypatch: pytest.Monk
     for engine in ENGINES:
         with open_archive(path, engine) as archive:
             (section,) = (section for section in archive.sections if section.kind == WORD_SECTION)
-            (block,) = section.places.archive_offsets
+            (block,) = section.blocks.archive_offsets
             assert path.read_bytes()[block + 4] == Codec.STORED
             inode = archive.resolve("file")
             assert archive.read(inode.ino, 0, inode.size) == content

@@ -185,7 +185,7 @@ def test_an_entry_called_stats_is_not_replaced(mount, tree: Path, tmp_path: Path
 def test_statistics_of_an_archive_with_a_damaged_block(mount, archive: Path) -> None:
     """Without a grammar, statistics need the files, so that a damaged block makes them fail with EIO."""
     with Archive(archive) as opened:
-        place = int(opened.segments[0].places.archive_offsets[0]) + BLOCK_HEADER_SIZE
+        place = int(opened.segments[0].blocks.archive_offsets[0]) + BLOCK_HEADER_SIZE
     content = archive.read_bytes()
     archive.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
     mounted = mount(archive)

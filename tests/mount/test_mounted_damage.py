@@ -35,7 +35,7 @@ def damaged(tmp_path: Path) -> tuple[Path, int, int]:
     (tmp_path / "tree/d/other").write_bytes(os.urandom(100_000))
     pack(tmp_path / "a.gomp", tmp_path / "tree", block_size=16 << 10)
     with Archive(tmp_path / "a.gomp") as archive:
-        archive_offset = int(archive.segments[0].places.archive_offsets[60])
+        archive_offset = int(archive.segments[0].blocks.archive_offsets[60])
     with open(tmp_path / "a.gomp", "r+b") as file:
         file.seek(archive_offset + 1000)
         file.write(b"damage")

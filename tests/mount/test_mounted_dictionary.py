@@ -47,7 +47,7 @@ def test_a_damaged_dictionary(tree: Path, tmp_path: Path, mount) -> None:
     add(archive, tmp_path / "kept", codec=Codec.GOMPRESSO_BYTE)
     with Archive(archive) as opened:
         (section,) = opened.sections
-        offset = section.places.archive_offsets[0] + 40
+        offset = section.blocks.archive_offsets[0] + 40
     content = bytearray(archive.read_bytes())
     content[offset] ^= 1
     archive.write_bytes(content)

@@ -156,7 +156,7 @@ def test_only_damaged_blocks_are_unreadable(whole, archive: Path, tree: Path) ->
     with Archive(archive) as opened:
         (extent,) = opened.extents(opened.resolve("b").ino)
         block = extent.stream_offset // opened.block_size + 60
-        archive_offset = int(opened.segments[0].places.archive_offsets[block])
+        archive_offset = int(opened.segments[0].blocks.archive_offsets[block])
         start = block * opened.block_size - extent.stream_offset
     with open(archive, "r+b") as file:
         file.seek(archive_offset + 1000)

@@ -316,7 +316,7 @@ def test_blocks_of_segments_do_not_mix(archive: Path, tmp_path: Path) -> None:
         next_block = 0
         for segment in opened.segments:
             assert segment.first_block == next_block
-            next_block += len(segment.places)
+            next_block += len(segment.blocks)
         assert opened.num_blocks == next_block
         for number in range(3):
             (extent,) = opened.extents(opened.resolve(f"part-{number}").ino)

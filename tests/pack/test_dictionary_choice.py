@@ -27,7 +27,7 @@ MIB = 1 << 20
 def dictionary_size(archive: Path) -> int:
     """Returns the size of the dictionary of an archive, or 0 if it has none."""
     with Archive(archive) as opened:
-        return sum(each.places.uncompressed_size for each in opened.sections if each.kind == "dictionary")
+        return sum(each.blocks.uncompressed_size for each in opened.sections if each.kind == "dictionary")
 
 
 def is_about(size: int, asked: int) -> bool:

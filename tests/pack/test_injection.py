@@ -202,8 +202,8 @@ class TestDamagedWalk:
         walked_first = (size, 32 + BLOCK_SIZE)
         with Archive(archive) as opened:
             (segment,) = opened.segments
-            places = segment.places
-            known = list(zip(places.archive_offsets.tolist(), places.compressed_sizes.tolist(), strict=True))
+            table = segment.blocks
+            known = list(zip(table.archive_offsets.tolist(), table.compressed_sizes.tolist(), strict=True))
         second = hostile_content(
             BLOCK_SIZE,
             payload_offset(size + 32 + BLOCK_SIZE),

@@ -60,7 +60,7 @@ def test_readers(part_size: int, tree: Path, tmp_path: Path, capfdbinary: pytest
             out = bytearray(text.size - 100)
             opened.decode_into(text.ino, 100, memoryview(out))
             assert out == expected[b"text"].content[100:]
-            assert len(opened.segments[0].parts) == -(-opened.segments[0].places.uncompressed_size // part_size)
+            assert len(opened.segments[0].parts) == -(-opened.segments[0].blocks.uncompressed_size // part_size)
             assert engine == "reference" or verify_archive(opened).is_sound
     capfdbinary.readouterr()
     assert run(["cat", str(archive), "text", "noise"]) == 0

@@ -53,7 +53,7 @@ def test_errors(archive: Path) -> None:
 def test_a_damaged_block(archive: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """Files with damage are reported, and the status is 2."""
     with gompfs.open(archive) as files:
-        offset = files.archive.segments[0].places.archive_offsets[0]
+        offset = files.archive.segments[0].blocks.archive_offsets[0]
     content = bytearray(archive.read_bytes())
     content[offset + 40] ^= 1
     archive.write_bytes(content)

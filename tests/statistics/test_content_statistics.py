@@ -131,7 +131,7 @@ def test_only_blocks_of_the_file_are_decoded(tmp_path: Path, monkeypatch: pytest
 
 def damage_block(archive: Path, number: int) -> None:
     with Archive(archive) as opened:
-        offset = int(opened.segments[0].places.archive_offsets[number])
+        offset = int(opened.segments[0].blocks.archive_offsets[number])
     content = bytearray(archive.read_bytes())
     content[offset + 40] ^= 0xFF
     archive.write_bytes(content)

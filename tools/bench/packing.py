@@ -91,4 +91,4 @@ def _packers(tree: Path, scratch: Path) -> list[Packer]:
 def _grammar_size(archive: Path) -> float:
     with Archive(archive) as opened:
         sections = [section for section in opened.sections if section.kind == "grammar"]
-        return sum(section.places.compressed_size for section in sections) / 1e6
+        return sum(section.blocks.compressed_size for section in sections) / 1e6

@@ -126,7 +126,7 @@ def _read(archive: Archive, path: Path, name: str, max_size: int) -> TextBlocks:
     raw: dict[int, Buffer] = {}
     for segment in archive.segments:
         stored_heads = archive.stored.stored_heads.get(segment.number)
-        numbers = range(segment.first_block, segment.first_block + len(segment.places))
+        numbers = range(segment.first_block, segment.first_block + len(segment.blocks))
         for number, head in zip(numbers, stored_heads.find(numbers)[0] if stored_heads else [], strict=False):
             if head is None or size >= max_size:
                 continue

@@ -1,6 +1,6 @@
 """Decoded blocks and the files in them (native/blocks).
 
-All classes may be used by any number of threads. Functions that wait or decode release the interpreter's lock.
+All classes may be used by any number of threads. Functions that wait or decode release the GIL.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The FUSE server of a mount (native/fuse): listings, replies, and the loop of requests.
 
-All classes may be used by any number of threads. Functions that wait release the interpreter's lock.
+All classes may be used by any number of threads. Functions that wait release the GIL.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -64,17 +64,17 @@ def _batches(inos: Numbers, sizes: Numbers, offsets: Numbers) -> Iterator[tuple[
     """
     rows: list[tuple[int, int, int]] = []
     starts: list[int] = []
-    room = _BATCH_BYTES
+    space = _BATCH_BYTES
     for ino, size, offset in zip(inos.tolist(), sizes.tolist(), offsets.tolist(), strict=False):
         begin = 0
         while begin < size:
-            end = min(size, begin + room)
+            end = min(size, begin + space)
             rows.append((ino, begin, end))
             starts.append(offset + begin)
-            room -= end - begin
+            space -= end - begin
             begin = end
-            if room == 0:
+            if space == 0:
                 yield np.array(rows, np.int64), np.array(starts, np.int64)
-                rows, starts, room = [], [], _BATCH_BYTES
+                rows, starts, space = [], [], _BATCH_BYTES
     if rows:
         yield np.array(rows, np.int64), np.array(starts, np.int64)

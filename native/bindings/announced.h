@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "bindings/arrays.h"
 #include "bindings/held_bytes.h"
 #include "bindings/interruptible.h"
 #include "common/file_content.h"
@@ -13,8 +14,8 @@
 
 namespace gompfs {
 
-// Tasks that use a Python object, which they keep alive. Their threads may need the interpreter's
-// lock, so it is released while they end.
+// Tasks that use a Python object, which they keep alive. Their threads may need the GIL, so it is
+// released while they end.
 inline std::shared_ptr<TasksAhead> make_tasks(TasksAhead::Options options,
                                               nanobind::object used = {}) {
     return {new TasksAhead(options), [used = std::move(used)](TasksAhead* tasks) {
@@ -50,7 +51,7 @@ inline std::pair<nanobind::object, nanobind::object> to_python(
     if (!content) {
         return {nanobind::none(), nanobind::none()};
     }
-    const nanobind::bytes sha256(content->sha256.data(), content->sha256.size());
+    const nanobind::bytes sha256 = to_bytes(content->sha256);
     auto& bytes = content->bytes;
     return {view_of({bytes.data(), bytes.size(), true, std::move(content)}), sha256};
 }

@@ -20,7 +20,7 @@ namespace gompfs {
 using ArchiveBytes = std::variant<int, nanobind::callable>;
 
 // Returns a function that reads bytes of an archive; fewer at its end. Any thread may call it, but
-// not while it holds the interpreter's lock and another thread that reads waits for that lock.
+// not while it holds the GIL and another thread that reads waits for that lock.
 inline std::function<std::vector<std::uint8_t>(std::uint64_t, std::uint64_t)> make_fetch(
     const ArchiveBytes& file) {
     namespace nb = nanobind;

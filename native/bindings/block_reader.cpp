@@ -1,6 +1,5 @@
-// The Python class gompfs._native.blocks.BlockReader: converts arguments and releases the
-// interpreter's lock. The work is done in native/blocks; gompfs/_native/blocks.pyi documents every
-// function.
+// The Python class gompfs._native.blocks.BlockReader: converts arguments and releases the GIL. The
+// work is done in native/blocks; gompfs/_native/blocks.pyi documents every function.
 #include "blocks/block_reader.h"
 
 #include <nanobind/nanobind.h>
@@ -64,11 +63,11 @@ void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::
     });
 }
 
-using Place = std::tuple<std::uint64_t, nb::object, nb::object, nb::object>;
+using SegmentColumns = std::tuple<std::uint64_t, nb::object, nb::object, nb::object>;
 
 // Each segment: first block, archive_offsets (u64), compressed_sizes and uncompressed_sizes (u32).
 // The columns must have equally many values.
-void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& segments,
+void read_from(BlockReader& reader, int descriptor, const std::vector<SegmentColumns>& segments,
                std::shared_ptr<PartHeads> heads, bool verify, std::shared_ptr<DecodeWork> work) {
     std::vector<StoredSegment> stored;
     for (const auto& [first_block, offsets, sizes, uncompressed_sizes] : segments) {

@@ -1,5 +1,5 @@
-// Batches of blocks in gompfs._native.codec: converts arguments and releases the interpreter's
-// lock. The work is in native/codec/block_batch.cpp.
+// Batches of blocks in gompfs._native.codec: converts arguments and releases the GIL. The work is
+// in native/codec/block_batch.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bindings/announced.h"
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/loaded_files.h"
 
@@ -24,8 +25,7 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-// Not the caster of shared_ptr: its pointers need the interpreter's lock when a thread of the
-// loader drops them.
+// Not the caster of shared_ptr: its pointers need the GIL when a thread of the loader drops them.
 struct OpenDirectory {
     std::shared_ptr<Descriptor> directory;
 };
@@ -116,17 +116,16 @@ nb::object take_files(AnnouncedFiles& announced) {
     FileTask& task = *announced.files[announced.next++];
     LocalFile& file = task.result;
     const auto [content, sha256] = to_python(std::move(file.content));
-    return nb::make_tuple(nb::bytes(task.name().data(), task.name().size()), file.error,
-                          status_of(file.status), file.has_xattrs, file.has_changed,
-                          file.file.release(), dict_of(file.xattrs), content, sha256);
+    return nb::make_tuple(to_bytes(task.name()), file.error, status_of(file.status),
+                          file.has_xattrs, file.has_changed, file.file.release(),
+                          dict_of(file.xattrs), content, sha256);
 }
 
 nb::object take_directory(const AnnouncedDirectory& announced) {
     LocalDirectory& listed = announced.wait().result;
     nb::list names;
     for (const LocalDirectory::Name& each : listed.names) {
-        names.append(nb::make_tuple(nb::bytes(each.name.data(), each.name.size()),
-                                    static_cast<int>(each.kind)));
+        names.append(nb::make_tuple(to_bytes(each.name), static_cast<int>(each.kind)));
     }
     return nb::make_tuple(listed.error, status_of(listed.status), listed.has_xattrs,
                           OpenDirectory{std::move(listed.directory)}, names);

@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/inode.h"
@@ -67,11 +68,9 @@ Argument argument_of(const Request& request) {
     return *argument;
 }
 
-nb::bytes bytes_object(std::string_view text) { return nb::bytes(text.data(), text.size()); }
-
 // Returns a name that ends with a null byte in the request.
 nb::bytes name_in(std::string_view body) {
-    return bytes_object(body.substr(0, body.empty() ? 0 : body.size() - 1));
+    return to_bytes(body.substr(0, body.empty() ? 0 : body.size() - 1));
 }
 
 // How Python describes a node: its inode, for how many seconds the kernel may cache that, and how

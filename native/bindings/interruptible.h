@@ -74,9 +74,9 @@ void run_beside_signals(Work&& work) {
     }
 }
 
-// Runs work(), which must not use Python, without the interpreter's lock; must be called with the
-// lock held. In Python's main thread, an exception of a signal handler, such as KeyboardInterrupt,
-// cancels the work (see cancellation.h) and is thrown as soon as the work has ended.
+// Runs work(), which must not use Python, without the GIL; must be called with the lock held. In
+// Python's main thread, an exception of a signal handler, such as KeyboardInterrupt, cancels the
+// work (see cancellation.h) and is thrown as soon as the work has ended.
 template <typename Work>
 void run_interruptibly(Work&& work) {
     if (is_pythons_main_thread()) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/inode.h"
 #include "blocks/stored_sizes.h"
@@ -34,7 +35,7 @@ void make_listing(Listing* listing, std::uint64_t node, nb::iterable children,
 nb::bytes pack(const Listing& listing, std::uint64_t position, std::size_t capacity) {
     std::vector<std::uint8_t> packed;
     listing.pack(position, capacity, packed);
-    return nb::bytes(packed.data(), packed.size());
+    return to_bytes(packed);
 }
 
 }  // namespace

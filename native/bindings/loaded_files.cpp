@@ -22,15 +22,13 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-nb::bytes name_of(const LoadedFile& file) { return nb::bytes(file.name.data(), file.name.size()); }
-
 // (name, status, extended attributes, content, hash) of each file.
 nb::list describe(const LoadedFiles& loaded) {
     nb::list result;
     for (const LoadedFile& file : loaded.files) {
         const auto [content, sha256] = to_python(file.content);
-        result.append(nb::make_tuple(name_of(file), status_of(file.status), dict_of(file.xattrs),
-                                     content, sha256));
+        result.append(nb::make_tuple(to_bytes(file.name), status_of(file.status),
+                                     dict_of(file.xattrs), content, sha256));
     }
     return result;
 }
@@ -69,7 +67,7 @@ nb::list inode_rows(const LoadedFiles& loaded, std::uint64_t first_ino,
 nb::list dirent_rows(const LoadedFiles& loaded, std::uint64_t parent, std::uint64_t first_ino) {
     nb::list rows;
     for (const LoadedFile& file : loaded.files) {
-        rows.append(nb::make_tuple(parent, name_of(file), first_ino++));
+        rows.append(nb::make_tuple(parent, to_bytes(file.name), first_ino++));
     }
     return rows;
 }

@@ -18,7 +18,7 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-// Returns what work() returns, made without the interpreter's lock.
+// Returns what work() returns, made without the GIL.
 template <typename Work>
 nb::bytes made_interruptibly(Work&& work) {
     std::string text;

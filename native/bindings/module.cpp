@@ -1,5 +1,5 @@
-// The Python module gompfs._native: one submodule for each room of the C++ core, the cancellation
-// of all work, and the exceptions that several submodules raise.
+// The Python module gompfs._native: a submodule for each directory of the C++ core, the
+// cancellation of all work, and the exceptions that several submodules raise.
 #include <nanobind/nanobind.h>
 
 #include <cerrno>

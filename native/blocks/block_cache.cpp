@@ -10,10 +10,10 @@
 namespace gompfs {
 
 BlockCache::Block BlockCache::find(std::uint64_t number) {
-    Shard& place = shard(number);
-    const std::lock_guard lock(place.mutex);
-    const auto found = place.blocks.find(number);
-    if (found == place.blocks.end() || !found->second) {
+    Shard& shard = shard_of(number);
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.blocks.find(number);
+    if (found == shard.blocks.end() || !found->second) {
         return nullptr;
     }
     found->second->was_used.store(true, std::memory_order_relaxed);
@@ -21,25 +21,25 @@ BlockCache::Block BlockCache::find(std::uint64_t number) {
 }
 
 bool BlockCache::contains(std::uint64_t number) {
-    Shard& place = shard(number);
-    const std::lock_guard lock(place.mutex);
-    const auto found = place.blocks.find(number);
-    return found != place.blocks.end() && found->second;
+    Shard& shard = shard_of(number);
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.blocks.find(number);
+    return found != shard.blocks.end() && found->second;
 }
 
 bool BlockCache::claim(std::uint64_t number) {
-    Shard& place = shard(number);
-    const std::lock_guard lock(place.mutex);
-    return place.blocks.try_emplace(number).second;
+    Shard& shard = shard_of(number);
+    const std::lock_guard lock(shard.mutex);
+    return shard.blocks.try_emplace(number).second;
 }
 
 void BlockCache::insert(std::uint64_t number, Block block) {
-    Shard& place = shard(number);
+    Shard& shard = shard_of(number);
     {
-        const std::lock_guard lock(place.mutex);
-        std::swap(place.blocks[number], block);
+        const std::lock_guard lock(shard.mutex);
+        std::swap(shard.blocks[number], block);
     }
-    place.decoded.notify_all();
+    shard.decoded.notify_all();
     if (!block) {
         const std::lock_guard lock(order_mutex_);
         order_.push_back(number);
@@ -48,23 +48,23 @@ void BlockCache::insert(std::uint64_t number, Block block) {
 }
 
 void BlockCache::give_up(std::uint64_t number) {
-    Shard& place = shard(number);
+    Shard& shard = shard_of(number);
     {
-        const std::lock_guard lock(place.mutex);
-        const auto found = place.blocks.find(number);
-        if (found != place.blocks.end() && !found->second) {
-            place.blocks.erase(found);
+        const std::lock_guard lock(shard.mutex);
+        const auto found = shard.blocks.find(number);
+        if (found != shard.blocks.end() && !found->second) {
+            shard.blocks.erase(found);
         }
     }
-    place.decoded.notify_all();
+    shard.decoded.notify_all();
 }
 
 void BlockCache::wait(std::uint64_t number) {
-    Shard& place = shard(number);
-    std::unique_lock lock(place.mutex);
-    place.decoded.wait(lock, [&] {
-        const auto found = place.blocks.find(number);
-        return found == place.blocks.end() || found->second;
+    Shard& shard = shard_of(number);
+    std::unique_lock lock(shard.mutex);
+    shard.decoded.wait(lock, [&] {
+        const auto found = shard.blocks.find(number);
+        return found == shard.blocks.end() || found->second;
     });
 }
 
@@ -82,9 +82,9 @@ std::uint64_t BlockCache::size() {
 void BlockCache::clear() {
     const std::lock_guard lock(order_mutex_);
     for (const std::uint64_t number : order_) {
-        Shard& place = shard(number);
-        const std::lock_guard shard_lock(place.mutex);
-        place.blocks.erase(number);
+        Shard& shard = shard_of(number);
+        const std::lock_guard shard_lock(shard.mutex);
+        shard.blocks.erase(number);
     }
     order_.clear();
 }
@@ -104,14 +104,14 @@ void BlockCache::evict() {
 // Removes the block from its shard and returns it, or returns nullptr if the block was used since
 // the last call.
 BlockCache::Block BlockCache::take_unused(std::uint64_t number) {
-    Shard& place = shard(number);
-    const std::lock_guard lock(place.mutex);
-    const auto found = place.blocks.find(number);
+    Shard& shard = shard_of(number);
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.blocks.find(number);
     if (found->second->was_used.exchange(false, std::memory_order_relaxed)) {
         return nullptr;
     }
     Block block = std::move(found->second);
-    place.blocks.erase(found);
+    shard.blocks.erase(found);
     return block;
 }
 

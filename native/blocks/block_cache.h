@@ -1,4 +1,4 @@
-// The cache of decoded blocks, which threads read without the interpreter's lock.
+// The cache of decoded blocks, which threads read without the GIL.
 //
 // A block is cached, claimed, or absent. A thread that wants to decode an absent block claims it
 // first, so that every block is decoded by one thread only; other threads wait for the claim to
@@ -28,9 +28,9 @@ namespace gompfs {
 // The bytes of a decoded block. They stay valid as long as a shared_ptr to the block exists.
 class DecodedBlock {
   public:
-    DecodedBlock(std::shared_ptr<BlockMemory> memory)
-        : memory_(std::move(memory)), place_(memory_->take()) {}
-    ~DecodedBlock() { memory_->give_back(place_); }
+    explicit DecodedBlock(std::shared_ptr<BlockMemory> memory)
+        : memory_(std::move(memory)), data_(memory_->take()) {}
+    ~DecodedBlock() { memory_->give_back(data_); }
     DecodedBlock(const DecodedBlock&) = delete;
     DecodedBlock& operator=(const DecodedBlock&) = delete;
 
@@ -38,21 +38,20 @@ class DecodedBlock {
     // block.
     std::span<std::uint8_t> resize(std::size_t size) {
         size_ = size;
-        return {place_, size_};
+        return {data_, size_};
     }
 
-    std::span<const std::uint8_t> bytes() const { return {place_, size_}; }
+    std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
 
     std::atomic<bool> was_used = true;
 
   private:
     const std::shared_ptr<BlockMemory> memory_;
-    std::uint8_t* const place_;
+    std::uint8_t* const data_;
     std::size_t size_ = 0;
 };
 
-// A bounded number of blocks, by block number. A block is decoded by the thread that claims it;
-// other threads wait for that thread. Safe for any number of threads.
+// A bounded number of blocks, by block number. Safe for any number of threads.
 class BlockCache {
   public:
     using Block = std::shared_ptr<DecodedBlock>;
@@ -91,7 +90,7 @@ class BlockCache {
         std::unordered_map<std::uint64_t, Block> blocks;  // nullptr for a claimed block
     };
 
-    Shard& shard(std::uint64_t number) { return shards_[number % shards_.size()]; }
+    Shard& shard_of(std::uint64_t number) { return shards_[number % shards_.size()]; }
     Block take_unused(std::uint64_t number);
     void evict();
 

@@ -1,4 +1,4 @@
-// Reads files of an archive: the only place that turns a range of a file into bytes, for mounts,
+// Reads files of an archive: all that turns a range of a file into bytes, for mounts,
 // for the commands and for the Python interface.
 //
 // A read is translated in three steps: range to pieces of the stream (LayoutTable), pieces to

@@ -42,29 +42,29 @@ BlockSource::~BlockSource() { ::close(descriptor_); }
 
 std::vector<LoadedBlock> BlockSource::load(BlockCache& cache, std::uint64_t first,
                                            std::uint64_t end) {
-    std::vector<Place> places = neighbours(first, end);
+    std::vector<Position> positions = neighbours(first, end);
     std::vector<LoadedBlock> blocks;
-    blocks.reserve(places.size());
+    blocks.reserve(positions.size());
     Claims claims(cache);
-    while (claims.numbers().size() < places.size() &&
+    while (claims.numbers().size() < positions.size() &&
            claims.claim(first + claims.numbers().size())) {
     }
-    places.resize(claims.numbers().size());
-    if (places.empty()) {
+    positions.resize(claims.numbers().size());
+    if (positions.empty()) {
         return blocks;
     }
     Batch batch(*work_);
-    const Bytes run = read_run(places);
-    for (std::size_t index = 0; index < places.size(); ++index) {
-        const Place& place = places[index];
+    const Bytes run = read_run(positions);
+    for (std::size_t index = 0; index < positions.size(); ++index) {
+        const Position& position = positions[index];
         BlockCache::Block block = cache.make();
-        const BlockStatus status = decode(first + index, block_of(run, place, places[0]),
-                                          block->resize(place.uncompressed_size));
+        const BlockStatus status = decode(first + index, block_of(run, position, positions[0]),
+                                          block->resize(position.uncompressed_size));
         if (status != BlockStatus::ok) {
             block = nullptr;
         }
         batch.num_blocks += block != nullptr;
-        batch.num_bytes += block ? place.uncompressed_size : 0;
+        batch.num_bytes += block ? position.uncompressed_size : 0;
         claims.settle(index, block);
         blocks.push_back({std::move(block), status});
     }
@@ -77,26 +77,26 @@ ReadFailure BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes o
     const std::uint64_t end = (stream_end + block_size_ - 1) / block_size_;
     std::uint64_t number = stream_offset / block_size_;
     while (number < end) {
-        const std::vector<Place> places = neighbours(number, end);
-        const Bytes run = read_run(places);
-        for (const Place& place : places) {
+        const std::vector<Position> positions = neighbours(number, end);
+        const Bytes run = read_run(positions);
+        for (const Position& position : positions) {
             const std::uint64_t begin = number++ * block_size_;
-            const Bytes block = block_of(run, place, places[0]);
-            if (std::min(begin + block_size_, stream_end) > begin + place.uncompressed_size) {
+            const Bytes block = block_of(run, position, positions[0]);
+            if (std::min(begin + block_size_, stream_end) > begin + position.uncompressed_size) {
                 return {.reason = ReadFailure::Reason::outside_segment};
             }
             BlockStatus status;
-            if (begin >= stream_offset && begin + place.uncompressed_size <= stream_end) {
-                const auto target = out.subspan(begin - stream_offset, place.uncompressed_size);
+            if (begin >= stream_offset && begin + position.uncompressed_size <= stream_end) {
+                const auto target = out.subspan(begin - stream_offset, position.uncompressed_size);
                 status = decode(number - 1, block, target);
             } else {
-                status = decode_part_into(number - 1, place, block, stream_offset, out);
+                status = decode_part_into(number - 1, position, block, stream_offset, out);
             }
             if (status != BlockStatus::ok) {
                 return {ReadFailure::Reason::damaged_block, number - 1, status};
             }
             ++batch.num_blocks;
-            batch.num_bytes += place.uncompressed_size;
+            batch.num_bytes += position.uncompressed_size;
         }
     }
     return {};
@@ -112,12 +112,12 @@ ReadFailure BlockSource::decode_each(
         while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) {
             ++end;
         }
-        const std::vector<Place> places = neighbours(numbers[index], numbers[end - 1] + 1);
-        const Bytes run = read_run(places);
-        for (const Place& place : places) {
-            const MutableBytes content = memory_for(index, place.uncompressed_size);
+        const std::vector<Position> positions = neighbours(numbers[index], numbers[end - 1] + 1);
+        const Bytes run = read_run(positions);
+        for (const Position& position : positions) {
+            const MutableBytes content = memory_for(index, position.uncompressed_size);
             const BlockStatus status =
-                decode(numbers[index], block_of(run, place, places[0]), content);
+                decode(numbers[index], block_of(run, position, positions[0]), content);
             if (status != BlockStatus::ok) {
                 return {ReadFailure::Reason::damaged_block, numbers[index], status};
             }
@@ -126,16 +126,17 @@ ReadFailure BlockSource::decode_each(
             }
             ++index;
             ++batch.num_blocks;
-            batch.num_bytes += place.uncompressed_size;
+            batch.num_bytes += position.uncompressed_size;
         }
     }
     return {};
 }
 
 // Decodes a block into temporary memory, and copies the part that belongs to `out`.
-BlockStatus BlockSource::decode_part_into(std::uint64_t number, const Place& place, Bytes block,
-                                          std::uint64_t stream_offset, MutableBytes out) const {
-    std::vector<std::uint8_t> content(place.uncompressed_size);
+BlockStatus BlockSource::decode_part_into(std::uint64_t number, const Position& position,
+                                          Bytes block, std::uint64_t stream_offset,
+                                          MutableBytes out) const {
+    std::vector<std::uint8_t> content(position.uncompressed_size);
     if (const BlockStatus status = decode(number, block, content); status != BlockStatus::ok) {
         return status;
     }
@@ -157,7 +158,7 @@ BlockStatus BlockSource::decode(std::uint64_t number, Bytes block, MutableBytes 
                : head.status;
 }
 
-BlockSource::Place BlockSource::place_of(std::uint64_t number) const {
+BlockSource::Position BlockSource::position_of(std::uint64_t number) const {
     const auto segment = std::prev(std::upper_bound(
         segments_.begin(), segments_.end(), number,
         [](std::uint64_t value, const StoredSegment& each) { return value < each.first_block; }));
@@ -167,43 +168,44 @@ BlockSource::Place BlockSource::place_of(std::uint64_t number) const {
 }
 
 // The blocks from `first` on that lie next to each other in the archive.
-std::vector<BlockSource::Place> BlockSource::neighbours(std::uint64_t first,
-                                                        std::uint64_t end) const {
-    std::vector<Place> places;
+std::vector<BlockSource::Position> BlockSource::neighbours(std::uint64_t first,
+                                                           std::uint64_t end) const {
+    std::vector<Position> positions;
     const std::uint64_t limit = std::min(end, first + max_run());
     for (std::uint64_t number = first; number < limit; ++number) {
-        const Place place = place_of(number);
-        if (!places.empty()) {
-            const Place& last = places.back();
+        const Position position = position_of(number);
+        if (!positions.empty()) {
+            const Position& last = positions.back();
             const std::uint64_t last_end = last.archive_offset + last.compressed_size;
-            const std::uint64_t run_end = place.archive_offset + place.compressed_size;
-            if (place.archive_offset < last_end ||
-                place.archive_offset > last_end + kBlockHeaderSize ||
-                run_end - places[0].archive_offset > 2 * kRunBytes) {
+            const std::uint64_t run_end = position.archive_offset + position.compressed_size;
+            if (position.archive_offset < last_end ||
+                position.archive_offset > last_end + kBlockHeaderSize ||
+                run_end - positions[0].archive_offset > 2 * kRunBytes) {
                 break;
             }
         }
-        places.push_back(place);
+        positions.push_back(position);
     }
-    return places;
+    return positions;
 }
 
 // Reads the compressed bytes of neighbouring blocks. The result is valid until the same thread
 // calls this again, and is shorter if the file ends early.
-Bytes BlockSource::read_run(const std::vector<Place>& places) const {
+Bytes BlockSource::read_run(const std::vector<Position>& positions) const {
     thread_local std::vector<std::uint8_t> buffer;
-    const std::uint64_t begin = places.front().archive_offset;
-    const std::size_t size = places.back().archive_offset + places.back().compressed_size - begin;
+    const std::uint64_t begin = positions.front().archive_offset;
+    const std::size_t size =
+        positions.back().archive_offset + positions.back().compressed_size - begin;
     buffer.resize(std::max(buffer.size(), size));
     const std::span<std::uint8_t> run = std::span(buffer).first(size);
     return run.first(read_fully(descriptor_, run, begin));
 }
 
 // The bytes of one block in a run that begins with block `first`; shorter if the run ends early.
-Bytes BlockSource::block_of(Bytes run, const Place& place, const Place& first) {
+Bytes BlockSource::block_of(Bytes run, const Position& position, const Position& first) {
     const Bytes rest =
-        run.subspan(std::min(run.size(), place.archive_offset - first.archive_offset));
-    return rest.first(std::min<std::size_t>(rest.size(), place.compressed_size));
+        run.subspan(std::min(run.size(), position.archive_offset - first.archive_offset));
+    return rest.first(std::min<std::size_t>(rest.size(), position.compressed_size));
 }
 
 }  // namespace gompfs

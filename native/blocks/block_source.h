@@ -1,5 +1,4 @@
-// Decodes blocks of a local archive on the CPU, for threads that do not hold the interpreter's
-// lock.
+// Decodes blocks of a local archive on the CPU, for threads that do not hold the GIL.
 //
 // A source knows the archive offset and the compressed size of every block. Neighbouring blocks are
 // read with one pread and decoded one after another. The decoded blocks go into the cache (load) or
@@ -41,8 +40,7 @@ struct LoadedBlock {
 class BlockSource {
   public:
     // Takes ownership of the descriptor and closes it in the destructor. Each segment must begin
-    // where the one before it ends.
-    // `heads` opens the heads of their parts.
+    // where the one before it ends. `heads` opens the heads of their parts.
     BlockSource(int descriptor, std::uint64_t block_size, std::vector<StoredSegment> segments,
                 std::shared_ptr<PartHeads> heads, bool verify, std::shared_ptr<DecodeWork> work)
         : descriptor_(descriptor),
@@ -80,18 +78,18 @@ class BlockSource {
     // A run of this size is still in the processor's cache when its blocks are decoded.
     static constexpr std::uint64_t kRunBytes = 1 << 20;
 
-    struct Place {
+    struct Position {
         std::uint64_t archive_offset;
         std::uint32_t compressed_size;
         std::uint32_t uncompressed_size;
     };
 
-    Place place_of(std::uint64_t number) const;
-    std::vector<Place> neighbours(std::uint64_t first, std::uint64_t end) const;
-    Bytes read_run(const std::vector<Place>& places) const;
-    static Bytes block_of(Bytes run, const Place& place, const Place& first);
+    Position position_of(std::uint64_t number) const;
+    std::vector<Position> neighbours(std::uint64_t first, std::uint64_t end) const;
+    Bytes read_run(const std::vector<Position>& positions) const;
+    static Bytes block_of(Bytes run, const Position& position, const Position& first);
     BlockStatus decode(std::uint64_t number, Bytes block, MutableBytes content) const;
-    BlockStatus decode_part_into(std::uint64_t number, const Place& place, Bytes block,
+    BlockStatus decode_part_into(std::uint64_t number, const Position& position, Bytes block,
                                  std::uint64_t stream_offset, MutableBytes out) const;
 
     const int descriptor_;

@@ -8,9 +8,9 @@
 namespace gompfs {
 
 void ContentTask::run(TasksAhead& tasks) try {
-    TasksAhead::Taken room = tasks.take_room(*this, size_);
+    TasksAhead::Held space = tasks.take_space(*this, size_);
     ReadPieces pieces;
-    if (!room || !reader_.read(ino_, 0, size_, pieces) || pieces.size != size_) {
+    if (!space || !reader_.read(ino_, 0, size_, pieces) || pieces.size != size_) {
         return;
     }
     auto content = std::make_shared<FileContent>();
@@ -21,7 +21,7 @@ void ContentTask::run(TasksAhead& tasks) try {
         end = std::copy_n(bytes, piece.iov_len, end);
     }
     content->examine();
-    result = with_room(std::move(content), std::move(room));
+    result = with_space(std::move(content), std::move(space));
 } catch (const std::exception&) {
     result.reset();
 }

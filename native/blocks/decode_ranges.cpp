@@ -1,7 +1,7 @@
 // Implements BlockReader::decode_ranges; see block_reader.h and range_plan.h.
 //
-// Threads share the blocks of the plan. A block that is one piece of the output is decoded in its
-// place; of any other, the pieces are copied.
+// Threads share the blocks of the plan. A block that is one piece of the output is decoded straight
+// into it; of any other, the pieces are copied.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -27,15 +27,15 @@ class PiecesInOutput {
   public:
     PiecesInOutput(const RangePlan& plan, MutableBytes out) : plan_(plan), out_(out) {}
 
-    // The place of a block of `size` bytes in the output if it is one piece; empty memory if not.
-    MutableBytes place_of(std::size_t block, std::size_t size) const {
+    // The memory of a block of `size` bytes in the output if it is one piece there; empty if not.
+    MutableBytes memory_of(std::size_t block, std::size_t size) const {
         const std::uint32_t piece = plan_.first_pieces()[block];
         const bool is_one = plan_.first_pieces()[block + 1] == piece + 1 &&
                             plan_.begins()[piece] == 0 && plan_.sizes()[piece] == size;
         return is_one ? out_.subspan(plan_.targets()[piece], size) : MutableBytes();
     }
 
-    // Copies the pieces of a block, unless it was decoded in its place.
+    // Copies the pieces of a block, unless it was decoded into the output.
     ReadFailure copy(std::size_t block, Bytes content) const {
         const std::uint32_t end = plan_.first_pieces()[block + 1];
         for (std::uint32_t piece = plan_.first_pieces()[block]; piece < end; ++piece) {
@@ -96,9 +96,9 @@ ReadFailure BlockReader::decode_pieces(BlockSource& source, const RangePlan& pla
             const ReadFailure failure = source.decode_each(
                 numbers,
                 [&](std::size_t block, std::size_t size) {
-                    if (const MutableBytes place = pieces.place_of(first + block, size);
-                        !place.empty()) {
-                        return place;
+                    if (const MutableBytes memory = pieces.memory_of(first + block, size);
+                        !memory.empty()) {
+                        return memory;
                     }
                     scratch.resize(std::max(scratch.size(), size));
                     return MutableBytes(scratch).first(size);

@@ -58,11 +58,10 @@ class RangePlan {
     // For each block, the number of its first piece; then the number of pieces.
     const std::vector<std::uint32_t>& first_pieces() const { return first_pieces_; }
 
-    // For each piece: its offset in its block, its size, its offset in the output, and its range.
+    // For each piece: its offset in its block, its size, and its offset in the output.
     const std::vector<std::uint32_t>& begins() const { return begins_; }
     const std::vector<std::uint32_t>& sizes() const { return sizes_; }
     const std::vector<std::uint64_t>& targets() const { return targets_; }
-    const std::vector<std::uint32_t>& ranges_of_pieces() const { return ranges_of_pieces_; }
 
     const std::vector<OutputRange>& holes() const { return holes_; }
 

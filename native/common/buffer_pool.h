@@ -17,8 +17,8 @@
 namespace gompfs {
 
 // Hands out memory, and takes it back when the last owner drops it. Safe for any number of threads.
-// The mutex is only locked while the interpreter's lock is held, as it is during a fork; so the
-// child of a fork never finds the mutex locked.
+// The mutex is only locked while the GIL is held, as it is during a fork; so the child of a fork
+// never finds the mutex locked.
 class BufferPool {
   public:
     static constexpr std::size_t kUnit = std::size_t{1} << 16;

@@ -20,11 +20,11 @@ struct FileContent {
     void examine();
 };
 
-// The same content, which holds its room as long as it lives.
-inline std::shared_ptr<FileContent> with_room(std::shared_ptr<FileContent> content,
-                                              TasksAhead::Taken room) {
+// The same content, which owns its space as long as it lives.
+inline std::shared_ptr<FileContent> with_space(std::shared_ptr<FileContent> content,
+                                               TasksAhead::Held space) {
     FileContent* const pointer = content.get();
-    return {pointer, [content = std::move(content), room = std::move(room)](FileContent*) {}};
+    return {pointer, [content = std::move(content), space = std::move(space)](FileContent*) {}};
 }
 
 }  // namespace gompfs

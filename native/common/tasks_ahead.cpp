@@ -19,11 +19,11 @@ constexpr std::size_t kTasksPerWake = 16;
 
 TasksAhead::~TasksAhead() {
     {
-        const std::scoped_lock lock(mutex_, room_->mutex);
-        is_ending_ = room_->is_ending = true;
+        const std::scoped_lock lock(mutex_, space_->mutex);
+        is_ending_ = space_->is_ending = true;
     }
     pushed_.notify_all();
-    room_->changed.notify_all();
+    space_->changed.notify_all();
     for (std::thread& thread : threads_) {
         thread.join();
     }
@@ -53,10 +53,10 @@ void TasksAhead::wait(Task& task) {
         run(task, lock);
     } else if (task.state_ == Task::State::running) {
         {
-            const std::lock_guard room_lock(room_->mutex);
+            const std::lock_guard space_lock(space_->mutex);
             task.is_awaited_ = true;
         }
-        room_->changed.notify_all();
+        space_->changed.notify_all();
         wait_unless_cancelled(done_, lock, [&] { return task.state_ == Task::State::done; });
     }
     if (std::chrono::steady_clock::now() - begin > kLongWait && !waiting_.empty()) {
@@ -100,21 +100,21 @@ void TasksAhead::run(Task& task, std::unique_lock<std::mutex>& lock) {
     done_.notify_all();
 }
 
-TasksAhead::Taken TasksAhead::take_room(const Task& task, std::uint64_t size) {
-    std::unique_lock lock(room_->mutex);
-    room_->changed.wait(lock, [&] {
-        return room_->size + size <= options_.capacity || task.is_awaited_ || room_->is_ending;
+TasksAhead::Held TasksAhead::take_space(const Task& task, std::uint64_t size) {
+    std::unique_lock lock(space_->mutex);
+    space_->changed.wait(lock, [&] {
+        return space_->size + size <= options_.capacity || task.is_awaited_ || space_->is_ending;
     });
-    if (room_->is_ending) {
+    if (space_->is_ending) {
         return nullptr;
     }
-    room_->size += size;
-    return {room_.get(), [room = room_, size](void*) {
+    space_->size += size;
+    return {space_.get(), [space = space_, size](void*) {
                 {
-                    const std::lock_guard lock(room->mutex);
-                    room->size -= size;
+                    const std::lock_guard lock(space->mutex);
+                    space->size -= size;
                 }
-                room->changed.notify_all();
+                space->changed.notify_all();
             }};
 }
 

@@ -20,7 +20,7 @@ namespace gompfs {
 class TasksAhead {
   public:
     struct Options {
-        std::uint64_t capacity;  // of the room for results, in bytes
+        std::uint64_t capacity;  // for results, in bytes
         unsigned max_threads;
     };
 
@@ -49,15 +49,15 @@ class TasksAhead {
     // Returns when the task is done. Throws Cancelled.
     void wait(Task& task);
 
-    // Bytes of the room, which are given back when the last owner drops them. They may outlive the
+    // A part of the capacity, which is given back when its last owner drops it. It may outlive the
     // object.
-    using Taken = std::shared_ptr<void>;
-    // For a task that runs: waits until there is room for `size` bytes, or until the caller waits
+    using Held = std::shared_ptr<void>;
+    // For a task that runs: waits until there is space for `size` bytes, or until the caller waits
     // for this very task. Returns null if the object ends.
-    Taken take_room(const Task& task, std::uint64_t size);
+    Held take_space(const Task& task, std::uint64_t size);
 
   private:
-    struct Room {
+    struct Space {
         std::mutex mutex;
         std::condition_variable changed;
         std::uint64_t size = 0;  // that is taken
@@ -69,7 +69,7 @@ class TasksAhead {
     void start_thread();
 
     const Options options_;
-    const std::shared_ptr<Room> room_ = std::make_shared<Room>();
+    const std::shared_ptr<Space> space_ = std::make_shared<Space>();
     std::mutex mutex_;  // protects what follows, and the states of tasks
     std::condition_variable pushed_, done_;
     std::deque<std::shared_ptr<Task>> waiting_;

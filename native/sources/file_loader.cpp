@@ -15,10 +15,10 @@ void FileTask::run(TasksAhead& tasks) try {
         return;
     }
     const auto size = static_cast<std::uint64_t>(result.status.st_size);
-    if (TasksAhead::Taken room = tasks.take_room(*this, size)) {
+    if (TasksAhead::Held space = tasks.take_space(*this, size)) {
         read_file(result);
         if (result.content) {
-            result.content = with_room(std::move(result.content), std::move(room));
+            result.content = with_space(std::move(result.content), std::move(space));
         }
     }
 } catch (const std::exception&) {

@@ -59,8 +59,8 @@ struct LoadedFile {
     std::shared_ptr<FileContent> content;
 };
 
-// Where the contents of some files go: those that are new, and for each file that is not empty the
-// place of its content.
+// Where the contents of some files go: those that are new, and for each file that is not empty
+// where its content is.
 struct PlacedFiles {
     struct InStream {
         std::uint64_t ino, address, size;

@@ -1,4 +1,4 @@
-"""The include lines of the C++ core and the CUDA sources: rooms include only rooms below them; there are no circles."""
+"""The include lines of the C++ core and the CUDA sources: directories include only those below them; no circles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ("*.h", "*.cpp", "*.cuh", "*.cu")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
-# For each room, the rooms whose headers it may include besides its own.
+# For each directory, the directories whose headers it may include besides its own.
 NATIVE = {
     "common": set(),
     "codec": {"common", "shared"},
@@ -55,17 +55,17 @@ Includes = dict[str, set[str]]
 
 
 def includes_of(folder: Path) -> Includes:
-    """Returns the headers that each file of the rooms in a folder includes, as paths relative to the folder."""
+    """Returns the headers that each file of the directories in a folder includes, as paths relative to the folder."""
     files = [path for pattern in SOURCES for path in folder.glob(f"*/{pattern}")]
     return {str(path.relative_to(folder)): set(INCLUDE.findall(path.read_text())) for path in files}
 
 
 def upward_includes(includes: Includes, below: dict[str, set[str]]) -> Iterator[str]:
-    """Yields the includes of headers that are in no room below the file's."""
+    """Yields the includes of headers that are in no directory below the file's."""
     for file, headers in sorted(includes.items()):
-        room = file.split("/")[0]
+        directory = file.split("/")[0]
         for header in sorted(headers):
-            if header.split("/")[0] not in below[room] | {room}:
+            if header.split("/")[0] not in below[directory] | {directory}:
                 yield f"{file} includes {header}"
 
 

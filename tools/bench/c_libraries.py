@@ -1,6 +1,6 @@
 """Codecs of C libraries, called through ctypes into memory that exists already: what a C program would get from them.
 
-ctypes releases the interpreter's lock during a call, so that threads of Python decode at the same time. For blocks of
+ctypes releases the GIL during a call, so that threads of Python decode at the same time. For blocks of
 megabytes, the microsecond or two that a call takes beside the library does not matter.
 """
 

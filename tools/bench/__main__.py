@@ -1,16 +1,13 @@
 """Command line of the tables: `python -m tools.bench COMMAND`.
 
-Commands: ratio, compress, decode, gpu, tadoc, experiments, plot, grammar, stats, dask, pack, mount, size, start,
-grep, arrays.
+`python -m tools.bench --help` lists the commands. Each has a module that measures.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
@@ -25,10 +22,22 @@ from .compress import DEVICES, measure_compress
 from .decode import measure_decode
 from .grammar import measure_grammar
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
+from .options import (
+    archive_option,
+    block_options,
+    json_option,
+    keep_caches_option,
+    paths_argument,
+    plots_option,
+    rounds_option,
+    tree_argument,
+    trees_argument,
+)
 from .packing import measure_pack
 from .plots import caption_of, require_matplotlib, save_plots
 from .ratio import measure_ratio
-from .report import Report, origin, print_reports
+from .report import Report
+from .results import finish, finish_one_by_one
 from .searching import DEFAULT_PATTERNS, measure_search
 from .size import SizeOptions, measure_size
 from .size_modes import PROGRAMS
@@ -37,40 +46,6 @@ from .stats import TASKS, measure_stats
 
 TASKS_OF_CLUSTERS = ("wordcount", "sort", "sequence_count", "inverted_index", "ranked_inverted_index", "term_vector")
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def finish(reports: Sequence[Report], json_path: Path | None, programs: Sequence[str] = ()) -> None:
-    """Print the tables, and write them to `json_path` if given."""
-    facts = origin(programs)
-    print_reports(reports, facts)
-    write_json(reports, facts, json_path)
-
-
-def finish_one_by_one(
-    reports: Iterable[Report],
-    json_path: Path | None,
-    plots: Path | None = None,
-    programs: Sequence[str] = (),
-    more_facts: Mapping[str, str] | None = None,
-) -> None:
-    """Print each table as soon as it is measured, write all so far to `json_path`, and draw plots into `plots`."""
-    measured: list[Report] = []
-    for report in reports:
-        measured.append(report)
-        facts = origin(programs) | dict(more_facts or {})
-        print_reports([report], facts)
-        write_json(measured, facts, json_path)
-        if plots is not None:
-            save_plots(report, plots, caption_of(facts))
-
-
-def write_json(reports: Sequence[Report], facts: dict[str, str], path: Path | None) -> None:
-    """Write the tables and their origin to `path` if given."""
-    if path is not None:
-        result = {"origin": facts, "tables": [report.as_json() for report in reports]}
-        path.write_text(json.dumps(result, indent=2) + "\n")
-
 
 def require_gpu() -> None:
     """Raise a click error if the GPU engine cannot be used."""
@@ -78,53 +53,6 @@ def require_gpu() -> None:
         select_engine("gpu")
     except EngineUnavailableError as error:
         raise click.ClickException(str(error)) from None
-
-
-def block_options(function: Command) -> Command:
-    """Add the options that choose the data of the tables about blocks."""
-    for option in (
-        click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)),
-        click.option(
-            "--block-size",
-            default=1 << 16,
-            show_default=True,
-            type=click.IntRange(1 << 14, 1 << 20),
-            help="Size of each independent block, in bytes.",
-        ),
-        click.option(
-            "--every",
-            default=1,
-            show_default=True,
-            type=click.IntRange(1),
-            help="Measure one of this many runs of 16 blocks, to save time.",
-        ),
-        json_option,
-    ):
-        function = option(function)
-    return function
-
-
-json_option = click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write JSON to this file.")
-keep_caches_option = click.option(
-    "--keep-caches", is_flag=True, help="Do not drop caches; this machine has other work."
-)
-plots_option = click.option(
-    "--plots",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Also draw plots into this folder; needs matplotlib.",
-)
-tree_argument = click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
-
-
-def rounds_option(default: int) -> Callable[[Command], Command]:
-    """The option for the number of measurements."""
-    return click.option(
-        "--rounds",
-        default=default,
-        show_default=True,
-        type=click.IntRange(1),
-        help="Number of interleaved rounds; medians are printed.",
-    )
 
 
 def conditions_of(rounds: int, *, keep_caches: bool) -> Conditions:
@@ -187,7 +115,7 @@ def gpu(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_
 
 
 @bench.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@paths_argument
 @click.option("--block-size", default=1 << 16, show_default=True, type=click.IntRange(1 << 14, 1 << 20))
 @click.option("--part-size", type=click.IntRange(1 << 14), help="Size of parts in bytes.  [default: that of pack]")
 @click.option(
@@ -271,7 +199,7 @@ def plot(result: Path, folder: Path) -> None:
 
 
 @bench.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@paths_argument
 @rounds_option(3)
 @json_option
 def grammar(paths: tuple[Path, ...], rounds: int, json_path: Path | None) -> None:
@@ -280,7 +208,7 @@ def grammar(paths: tuple[Path, ...], rounds: int, json_path: Path | None) -> Non
 
 
 @bench.command()
-@click.argument("trees", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@trees_argument
 @rounds_option(3)
 @click.option("--only", "tasks", multiple=True, type=click.Choice(list(TASKS)), help="Only this; may be repeated.")
 @click.option("--archive", type=click.Path(exists=True, path_type=Path), help="An existing archive, for a single TREE.")
@@ -331,11 +259,7 @@ def pack(tree: Path, rounds: int, json_path: Path | None) -> None:
 
 @bench.command()
 @tree_argument
-@click.option(
-    "--archive",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An existing gompfs archive of TREE; otherwise TREE is packed first.",
-)
+@archive_option
 @click.option("--pattern", default=DEFAULT_PATTERN, show_default=True, help="The pattern for grep.")
 @click.option(
     "--big",
@@ -361,7 +285,7 @@ def mount(
 
 
 @bench.command()
-@click.argument("trees", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@trees_argument
 @click.option("--only", multiple=True, metavar="TEXT", help="Only rows with TEXT in their names; may be repeated.")
 @click.option("--reads", "num_reads", default=100, show_default=True, type=click.IntRange(1), help="Random reads.")
 @click.option("--fuse", is_flag=True, help="Mount squashfs and erofs by FUSE even if the kernel can.")
@@ -404,11 +328,7 @@ def arrays(tree: Path, num_files: int, only: tuple[str, ...], rounds: int, json_
 
 @bench.command()
 @tree_argument
-@click.option(
-    "--archive",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An existing gompfs archive of TREE; otherwise TREE is packed first.",
-)
+@archive_option
 @click.option("--pattern", "patterns", multiple=True, default=DEFAULT_PATTERNS, help="Pattern; may be repeated.")
 @rounds_option(5)
 @json_option
@@ -435,11 +355,7 @@ def scan(archive: Path, rounds: int, json_path: Path | None) -> None:
 
 @bench.command()
 @tree_argument
-@click.option(
-    "--archive",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An existing gompfs archive of TREE; otherwise TREE is packed first.",
-)
+@archive_option
 @rounds_option(11)
 @json_option
 def start(tree: Path, archive: Path | None, rounds: int, json_path: Path | None) -> None:

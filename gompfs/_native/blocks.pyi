@@ -102,6 +102,9 @@ class BlockReader:
     def load(self, numbers: Sequence[int], num_threads: int, use_source: bool) -> None:
         """Decodes blocks that are neither cached nor claimed. Numbers must ascend. Other arguments as `decode_into`."""
 
+    # Tests need these, to take the parts of several threads, of read-ahead and of the index: claim, insert, give_up,
+    # wait, note, add_columns, add_file and knows.
+
     def claim(self, number: int) -> bool:
         """Claims a block for decoding. Returns False if it is cached or another thread has claimed it.
 

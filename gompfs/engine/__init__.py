@@ -1,4 +1,5 @@
-"""Engines compress and decompress batches of blocks. There are three: `reference`, `cpu` and `gpu`."""
+"""Engines compress and decompress batches of blocks. They are `cpu`, `gpu`, `auto`, which uses both,
+and `reference`, which is slow and readable."""
 
 from __future__ import annotations
 

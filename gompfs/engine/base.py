@@ -32,7 +32,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The engine's name: `reference`, `cpu` or `gpu`."""
+        """The engine's name: `reference`, `cpu`, `gpu`, or `cpu and gpu` if `auto` uses both."""
 
     @property
     def reason(self) -> str:

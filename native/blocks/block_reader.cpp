@@ -227,14 +227,13 @@ std::vector<LoadedBlock> BlockReader::decode_claimed(Claims& claims) {
                 note_damage(claims.numbers()[index], status);
                 return;  // the claim ends with `claims`
             }
-            try {
+            problem.watch([&] {
                 BlockCache::Block block = cache.make();
                 std::copy(content.begin(), content.end(), block->resize(content.size()).begin());
                 claims.settle(index, block);
                 loaded[index].block = std::move(block);
-            } catch (const std::bad_alloc&) {
-                problem.set({}, std::current_exception());
-            }
+                return ReadFailure();
+            });
         });
         problem.get();
     });
@@ -362,16 +361,10 @@ ReadFailure BlockReader::decode_from(BlockSource& source, std::uint64_t stream_o
         if (problem.is_set()) {
             return;
         }
-        try {
+        problem.watch([&] {
             touch(part);
-            if (const ReadFailure failure = source.decode_into(from, part)) {
-                problem.set(failure, nullptr);
-            }
-        } catch (const std::bad_alloc&) {
-            problem.set({}, std::current_exception());
-        } catch (const std::system_error&) {
-            problem.set({}, std::current_exception());
-        }
+            return source.decode_into(from, part);
+        });
     });
     return problem.get();
 }

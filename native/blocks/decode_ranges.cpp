@@ -92,8 +92,8 @@ ReadFailure BlockReader::decode_pieces(BlockSource& source, const RangePlan& pla
         const auto numbers =
             std::span(plan.blocks()).subspan(first, std::min(group, num_blocks - first));
         thread_local std::vector<std::uint8_t> scratch;
-        try {
-            const ReadFailure failure = source.decode_each(
+        problem.watch([&] {
+            return source.decode_each(
                 numbers,
                 [&](std::size_t block, std::size_t size) {
                     if (const MutableBytes memory = pieces.memory_of(first + block, size);
@@ -106,14 +106,7 @@ ReadFailure BlockReader::decode_pieces(BlockSource& source, const RangePlan& pla
                 [&](std::size_t block, Bytes content) {
                     return pieces.copy(first + block, content);
                 });
-            if (failure) {
-                problem.set(failure, nullptr);
-            }
-        } catch (const std::bad_alloc&) {
-            problem.set({}, std::current_exception());
-        } catch (const std::system_error&) {
-            problem.set({}, std::current_exception());
-        }
+        });
     });
     return problem.get();
 }

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "blocks/read_failure.h"
@@ -19,6 +21,21 @@ class FirstProblem {
         if (!is_set_.exchange(true)) {
             failure_ = failure;
             error_ = std::move(error);
+        }
+    }
+
+    // Runs a part of the work, and stores the failure that it returns, or the exception that it
+    // throws if the system has no memory or refuses a call. Must not be used for other exceptions.
+    template <typename Work>
+    void watch(Work&& work) {
+        try {
+            if (const ReadFailure failure = work()) {
+                set(failure, nullptr);
+            }
+        } catch (const std::bad_alloc&) {
+            set({}, std::current_exception());
+        } catch (const std::system_error&) {
+            set({}, std::current_exception());
         }
     }
 

@@ -109,12 +109,11 @@ std::vector<StagedBlock> stage_blocks(std::optional<int> descriptor,
     parallel_for((blocks.size() + kGroup - 1) / kGroup, num_threads, [&](std::size_t index) {
         const std::size_t first = index * kGroup;
         const std::size_t count = std::min(kGroup, blocks.size() - first);
-        try {
+        problem.watch([&] {
             stage_group(descriptor, blocks.subspan(first, count), out,
                         std::span(staged).subspan(first, count));
-        } catch (const std::system_error&) {
-            problem.set({}, std::current_exception());
-        }
+            return ReadFailure();
+        });
     });
     problem.get();
     return staged;

@@ -1,7 +1,6 @@
 // Takes requests of the kernel from a FUSE device and answers those that need no interpreter: reads
 // of available blocks, listings and lookups in cached directories, and requests whose reply is
-// cached.
-// All other requests are forwarded to the interpreter.
+// cached. All other requests are forwarded to the interpreter.
 #pragma once
 
 #include <cstdint>

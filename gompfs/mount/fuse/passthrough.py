@@ -27,8 +27,6 @@ from gompfs.mount.system.memory_files import MemoryFiles
 
 log = logging.getLogger(__name__)
 
-LEAST_SIZE = 1 << 20
-"""In bytes. A smaller file takes one or two reads, which is faster than creating a backing file."""
 _PART = 256 << 20  # bytes after which the decoder checks whether the mount ends
 _BATCHES_AT_ONCE = 2  # one is written while the other is decoded
 _MAX_PIECES = os.sysconf("SC_IOV_MAX")
@@ -60,6 +58,9 @@ class PassthroughFiles:
     Backing files of closed files are cached. When memory is needed, the ones that were opened longest ago are evicted.
     """
 
+    least_size = 1 << 20
+    """In bytes. A smaller file takes one or two reads, which is faster than creating a backing file."""
+
     def __init__(self, archive: Archive, device: int, capacity: int) -> None:
         """`device` is the mount's /dev/fuse descriptor. Raises OSError if the kernel refuses backing files."""
         self._archive = archive
@@ -79,11 +80,6 @@ class PassthroughFiles:
             self._memory.close()
             raise
 
-    @property
-    def least_size(self) -> int:
-        """The size in bytes below which files are not passed through."""
-        return LEAST_SIZE
-
     def close(self) -> None:
         """Stop decoding. The kernel releases the backing files when the connection ends."""
         with self._lock:
@@ -98,7 +94,7 @@ class PassthroughFiles:
 
         Raises NotReadyError while the file is being decoded.
         """
-        if inode is None or not stat.S_ISREG(inode.mode) or not LEAST_SIZE <= inode.size <= self._capacity:
+        if inode is None or not stat.S_ISREG(inode.mode) or not self.least_size <= inode.size <= self._capacity:
             return OpenFile(is_counted=False)
         node = inode.ino
         with self._lock:
@@ -141,11 +137,9 @@ class PassthroughFiles:
         callback()
 
     def _free_memory(self, size: int) -> bool:
-        """Evict backing files of closed files to free `size` bytes.
+        """Evict backing files of closed files to free `size` bytes. The caller holds the lock.
 
-        Returns False, evicting none, if that is not enough.
-
-        The caller holds the lock.
+        Returns False, and evicts none, if all of them are not enough.
         """
         unused = [node for node, file in self._files.items() if file.backing_id is not None and file.num_open == 0]
         if self._num_bytes - sum(self._files[node].size for node in unused) + size > self._capacity:

@@ -66,7 +66,7 @@ class ArchiveSet(Content):
                 warn(archive)
                 self.readers.insert(number, self._operations[number].served)
                 archive.blocks.start_reading_ahead()
-            self.current = _Directories(dict(zip(names, self._operations.values(), strict=True)), options)
+            self._merged = _Directories(dict(zip(names, self._operations.values(), strict=True)), options)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -84,7 +84,7 @@ class ArchiveSet(Content):
     def of(self, node: int) -> NodeOperations:
         """Returns the operations of the archive that a node belongs to, or of the merged directories."""
         operations = self._operations.get(node >> SNAPSHOT_SHIFT & MAX_SNAPSHOTS - 1)
-        return self.current if operations is None else operations
+        return self._merged if operations is None else operations
 
     def has_xattrs(self) -> bool:
         """Returns whether any entry of any archive has extended attributes."""

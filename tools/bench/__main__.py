@@ -126,15 +126,26 @@ def gpu(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_
     help="Decode about as many bytes of each path at most.",
 )
 @rounds_option(7)
+@click.option("--only", "what", type=click.Choice(["blocks", "statistics"]), help="Measure only this.")
 @json_option
 def tadoc(
-    paths: tuple[Path, ...], block_size: int, part_size: int | None, max_size: int, rounds: int, json_path: Path | None
+    paths: tuple[Path, ...],
+    block_size: int,
+    part_size: int | None,
+    max_size: int,
+    rounds: int,
+    what: str | None,
+    json_path: Path | None,
 ) -> None:
-    """Decoding speed of gompresso-tadoc on a GPU: archives of format version 2, or files to pack; needs CuPy."""
+    """Text stored as grammars on a GPU: archives of format version 2, or files to pack; needs CuPy.
+
+    Blocks: decoding speed. Statistics: with words that stay on the GPU, beside words that are brought for each
+    statistic, the CPU, and sequential TADOC.
+    """
     require_gpu()
     from .tadoc import measure_tadoc  # imports CuPy, which may not be installed
 
-    finish(measure_tadoc(paths, block_size, part_size, max_size, rounds), json_path)
+    finish(measure_tadoc(paths, block_size, part_size, max_size, rounds, what), json_path)
 
 
 @bench.command()

@@ -30,6 +30,7 @@ from gompfs.pack import open_source, pack_archive
 from .device import OUTPUT_BYTES, check, describe_device, time_copy_to_host, time_on_device, time_on_host
 from .report import Report
 from .resident import ResidentBlocks, ResidentHeads
+from .resident_statistics import measure_resident_statistics
 
 if TYPE_CHECKING:
     from gompfs.engine.base import PartSymbols
@@ -81,17 +82,25 @@ def _stored_head(head: Buffer, words: StoredWords) -> StoredHead:
 
 
 def measure_tadoc(
-    paths: Sequence[Path], block_size: int, part_size: int | None, max_size: int, rounds: int
+    paths: Sequence[Path], block_size: int, part_size: int | None, max_size: int, rounds: int, what: str | None = None
 ) -> list[Report]:
-    """Returns a table for each archive of format version 2, and for each other file or directory, which is packed."""
+    """Returns tables for each archive of format version 2, and for each other file or directory, which is packed.
+
+    `what` is "blocks", "statistics", or None for both.
+    """
     engine = GpuEngine()
     reports = []
     for path in paths:
         with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
             archive_path = _archive_of(path, Path(scratch), block_size, part_size)
-            with Archive(archive_path, engine=select_engine("cpu")) as archive:
-                text = _read(archive, archive_path, path.name, max_size)
-                reports.append(_measure(text, _content_of(text), engine, rounds))
+            if what != "statistics":
+                with Archive(archive_path, engine=select_engine("cpu")) as archive:
+                    text = _read(archive, archive_path, path.name, max_size)
+                    reports.append(_measure(text, _content_of(text), engine, rounds))
+            if what != "blocks":
+                memory = GpuEngine(options=GpuOptions()).accelerator.resident_memory()
+                assert memory is not None
+                reports += measure_resident_statistics(archive_path, *memory.open(), rounds, path.name)
     return reports
 
 

@@ -1,0 +1,239 @@
+"""Measures statistics of words that stay on a GPU, beside words brought for each, the CPU and sequential TADOC.
+
+All times are end to end, from the question in a warm mount to the first byte of its answer, and to the last one. The
+grammars are in memory for all ways, so none reads them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import exp, log
+from pathlib import Path
+
+import click
+
+from gompfs._native.statistics import PostingsTask
+from gompfs.archive import Archive
+from gompfs.engine import select_engine
+from gompfs.gpu.arrays import ArrayDevice
+from gompfs.grammar import CountedWords, Grammar
+from gompfs.statistics.device_postings import count_words
+from gompfs.statistics.grammar_cache import load_grammars
+from gompfs.statistics.postings import postings_report
+from gompfs.statistics.query import EVERYTHING, StatsQuery
+from gompfs.statistics.report import Report as Text
+from gompfs.statistics.resident_answers import ANSWERS
+from gompfs.statistics.resident_text import ResidentText
+from gompfs.statistics.tasks import NAMES_OF_FILE, compute
+from gompfs.statistics.traversal import PhaseTimes, Traversal
+from gompfs.statistics.word_counts import SortOrder, word_count_report
+
+from .report import Report, divide
+from .stats import TASKS
+
+_RESIDENT, _BROUGHT, _CPU, _TADOC = "GPU, resident", "GPU, brought", "CPU", "sequential TADOC"
+_PHASES = tuple(phase.name for phase in fields(PhaseTimes) if phase.name != "directions")
+
+
+@dataclass
+class _Way:
+    """A way to answer a question; for each run: seconds to the first and the last byte, and seconds of phases."""
+
+    ask: Callable[[PhaseTimes], Text]
+    first: list[float] = field(default_factory=list)
+    last: list[float] = field(default_factory=list)
+    phases: list[PhaseTimes] = field(default_factory=list)
+    digests: set[bytes] = field(default_factory=set)
+
+    def run(self) -> None:
+        """Asks once. The time for the digest does not count."""
+        times = PhaseTimes()
+        started = time.perf_counter()
+        pieces: Iterator[bytes] = iter(self.ask(times))
+        piece = next(pieces, b"")
+        self.first.append(time.perf_counter() - started)
+        digest, hashing = hashlib.blake2b(), 0.0
+        while piece:
+            paused = time.perf_counter()
+            digest.update(piece)
+            hashing += time.perf_counter() - paused
+            piece = next(pieces, b"")
+        self.last.append(time.perf_counter() - started - hashing)
+        self.phases.append(times)
+        self.digests.add(digest.digest())
+
+    def median_of(self, phase: str) -> float:
+        """Returns the median milliseconds of a phase."""
+        return 1e3 * statistics.median(getattr(times, phase) for times in self.phases)
+
+
+def measure_resident_statistics(path: Path, device: ArrayDevice, room: int, rounds: int, name: str) -> list[Report]:
+    """Returns the tables of an archive: all tasks and their phases, and questions about words, phrases and files.
+
+    Words may stay on `device` in `room` bytes. Raises StatsUnavailableError if they do not fit.
+    """
+    loading = PhaseTimes()
+    with Archive(path, engine=select_engine("cpu")) as archive:
+        grammars = load_grammars(archive)
+        started = time.perf_counter()
+        text = ResidentText.load(archive, device, room, loading)
+        seconds = time.perf_counter() - started
+        try:
+            tasks, phases = _measure_tasks(archive, text, grammars, device, rounds, name)
+            questions = _measure_questions(archive, text, grammars, rounds, name)
+            needed = text.forest.num_bytes
+        finally:
+            text.release()
+    note = (
+        f"{device.name}. To put the words on the device took {seconds:.2f} s, of them {loading.flatten * 1e3:.0f} ms "
+        f"to flatten and {loading.upload * 1e3:.0f} ms to upload. They take {needed >> 20} MiB, with what questions "
+        "made of them."
+    )
+    for report in (tasks, questions):
+        report.notes.append(note)
+    return [tasks, phases, questions]
+
+
+def _measure_tasks(
+    archive: Archive, text: ResidentText, grammars: Sequence[Grammar], device: ArrayDevice, rounds: int, name: str
+) -> tuple[Report, Report]:
+    names = (_RESIDENT, _BROUGHT, _CPU, _TADOC)
+    quotients = [f"{way} / resident" for way in names[1:]]
+    compared = Report(
+        f"statistics of {name}, milliseconds to the first and to the last byte, medians of {rounds}",
+        [*(f"{way}, {byte}" for way in names for byte in ("first", "last")), *quotients],
+    )
+    phases = Report(f"phases of the statistics of {name}, milliseconds, medians of {rounds}", [*_PHASES])
+    gains: dict[str, list[float]] = {way: [] for way in names[1:]}
+    for task in TASKS:
+        ways = dict(zip(names, _ways_of_task(archive, text, grammars, device, task), strict=True))
+        _run(task, ways, rounds)
+        cells = [1e3 * statistics.median(values) for way in ways.values() for values in (way.first, way.last)]
+        factors = [divide(_first(ways[way]), _first(ways[_RESIDENT])) for way in names[1:]]
+        for way, factor in zip(names[1:], factors, strict=True):
+            gains[way].append(factor or 1.0)
+        compared.add(task, *cells, *factors)
+        for way in (_RESIDENT, _BROUGHT):
+            phases.add(f"{task}, {way}", *(ways[way].median_of(phase) for phase in _PHASES))
+    compared.notes += [
+        "All ways gave the same bytes. Quotients are of the first bytes, which wait for flatten, upload and download.",
+        "Geometric means: " + ", ".join(f"{way} / resident {_mean(gains[way]):.2f}" for way in names[1:]) + ".",
+        _losses({task: gains[_CPU][number] for number, task in enumerate(TASKS)}),
+    ]
+    return compared, phases
+
+
+def _ways_of_task(
+    archive: Archive, text: ResidentText, grammars: Sequence[Grammar], device: ArrayDevice, task: str
+) -> list[_Way]:
+    """Returns the ways to the text of a task, in the order of the columns."""
+    inos = set().union(*(grammar.inos() for grammar in grammars)) & archive.inode_numbers()
+    paths = {ino: path for ino, path in archive.paths().items() if ino in inos}
+    from_postings: PostingsTask | None = TASKS[task]
+    order = SortOrder.BY_COUNT if task == "wordcount" else SortOrder.BY_WORD
+
+    def resident(times: PhaseTimes) -> Text:
+        text.times = times
+        return ANSWERS[task](text, EVERYTHING)
+
+    def traversed(how: Traversal) -> Text:
+        if from_postings is not None:
+            return postings_report(from_postings, grammars, paths, traversal=how)
+        if how.device is not None:
+            return word_count_report([count_words(grammar, how, inos) for grammar in grammars], order)
+        num_threads = 1 if how.sequential else 0
+        counted = [CountedWords(grammar, grammar.word_counts(inos, num_threads)) for grammar in grammars]
+        return word_count_report(counted, order, num_threads=num_threads)
+
+    return [
+        _Way(resident),
+        _Way(lambda times: traversed(Traversal(device=device, times=times))),
+        _Way(lambda times: traversed(Traversal(times=times))),
+        _Way(lambda times: traversed(Traversal(sequential=True, num_threads=1, times=times))),
+    ]
+
+
+def _measure_questions(
+    archive: Archive, text: ResidentText, grammars: Sequence[Grammar], rounds: int, name: str
+) -> Report:
+    report = Report(
+        f"questions about {name}, milliseconds to the first byte, medians of {rounds}",
+        [_RESIDENT, _CPU, "CPU / resident", "answer bytes"],
+    )
+    gains = {}
+    for label, (task, query) in _questions(archive, grammars).items():
+
+        def resident(times: PhaseTimes, task: str = task, query: StatsQuery = query) -> Text:
+            text.times = times
+            return ANSWERS[task](text, query)
+
+        def on_cpu(_times: PhaseTimes, task: str = task, query: StatsQuery = query) -> Text:
+            full = b"/".join([task.encode(), *((b" ".join(query.words),) if query.words else ())])
+            return compute(full, archive, query, grammars=lambda: list(grammars))
+
+        ways = {_RESIDENT: _Way(resident), _CPU: _Way(on_cpu)}
+        _run(label, ways, rounds)
+        gain = divide(_first(ways[_CPU]), _first(ways[_RESIDENT]))
+        gains[label] = gain or 1.0
+        size = sum(map(len, resident(PhaseTimes())))
+        report.add(label, 1e3 * _first(ways[_RESIDENT]), 1e3 * _first(ways[_CPU]), gain, size)
+    report.notes += ["Both ways gave the same bytes; the CPU uses all cores.", _losses(gains)]
+    return report
+
+
+def _questions(archive: Archive, grammars: Sequence[Grammar]) -> Mapping[str, tuple[str, StatsQuery]]:
+    """Returns words from rare to frequent, phrases of the largest file, and a small, a median and the largest file."""
+    words = [line.split(b"\t")[0] for line in compute(b"wordcount", archive).read().splitlines()]
+    sizes = sorted(
+        (int(count), int(ino))
+        for grammar in grammars
+        for _, inos, counts in grammar.files()
+        for ino, count in zip(inos, counts, strict=True)
+        if ino in archive.inode_numbers() and count > 0
+    )
+    if not words or not sizes:
+        raise click.ClickException("the archive has no words")
+    files = {"small": sizes[len(sizes) // 10], "median": sizes[len(sizes) // 2], "largest": sizes[-1]}
+    text = compute(b"words", archive, StatsQuery(sizes[-1][1], end=5)).read().splitlines()
+    asked = {
+        f"word, {what}": ("word", StatsQuery(words=(word,)))
+        for what, word in (("most frequent", words[0]), ("median", words[len(words) // 2]), ("rarest", words[-1]))
+    }
+    asked |= {
+        f"phrase of {length} words": ("phrase", StatsQuery(words=tuple(text[:length])))
+        for length in (2, 3, 5)
+        if length <= len(text)
+    }
+    for what, (_, ino) in files.items():
+        asked |= {f"{task} of the {what} file": (task, StatsQuery(ino)) for task in (*NAMES_OF_FILE, "tfidf")}
+    return asked
+
+
+def _run(label: str, ways: Mapping[str, _Way], rounds: int) -> None:
+    """Runs all ways in turn. The first round, which fills caches, does not count. Raises ClickException."""
+    for number in range(rounds + 1):
+        for way in ways.values():
+            way.run()
+            if number == 0:
+                way.first.clear()
+                way.last.clear()
+                way.phases.clear()
+    if len(set().union(*(way.digests for way in ways.values()))) != 1:
+        raise click.ClickException(f"{label}: the ways give different bytes")
+
+
+def _first(way: _Way) -> float:
+    return statistics.median(way.first)
+
+
+def _mean(factors: Sequence[float]) -> float:
+    return exp(sum(map(log, factors)) / len(factors))
+
+
+def _losses(gains: Mapping[str, float]) -> str:
+    lost = [f"{label} ({gain:.2f})" for label, gain in gains.items() if gain < 1]
+    return f"Slower than the CPU: {', '.join(lost) or 'nothing'}."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ class HostDevice:
         one_cta: bool = False,
         tile: Tile | None = None,
     ) -> None:
-        assert (Path(__file__).parents[1] / "kernels" / f"{source}.cu").exists()
+        assert kernel in _kernels_of(source)
         if num_items == 0:
             return
         self.launched.add(kernel)
@@ -70,6 +72,16 @@ class HostDevice:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+def kernels_in(source: str) -> set[str]:
+    """Returns the names of the kernels that a text of CUDA declares."""
+    return set(re.findall(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(', source))
+
+
+@cache
+def _kernels_of(source: str) -> set[str]:
+    return kernels_in((Path(__file__).parents[1] / "kernels" / f"{source}.cu").read_text())
 
 
 def _as_value(argument: object) -> NDArray[Any]:

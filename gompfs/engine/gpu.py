@@ -17,7 +17,7 @@ from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.batch import GpuBatch
-from gompfs.gpu.cuda import pinned_array
+from gompfs.gpu.cuda import KERNEL_MODULES, pinned_array
 from gompfs.gpu.cupy_text import GpuText
 from gompfs.gpu.device import Device
 from gompfs.gpu.encoder import GpuEncoder, can_encode
@@ -83,9 +83,10 @@ class GpuEngine:
 
     @property
     def reason(self) -> str:
-        """Why this engine was chosen, and how much device memory holds payloads, as text for users."""
+        """Why this engine was chosen, its kernels, and how much device memory holds payloads, as text for users."""
         kept = sum(device.store.num_bytes for device in self._devices)
-        return f"{self._reason}; {kept >> 20} MiB for payloads that stay" if kept else self._reason
+        memory = f"; {kept >> 20} MiB for payloads that stay" if kept else ""
+        return f"{self._reason}; {KERNEL_MODULES.describe()}{memory}"
 
     def device(self, number: int) -> Device | None:
         """Returns the CUDA device with a number, or None if this engine does not use it."""
@@ -107,7 +108,7 @@ class GpuEngine:
         return self._next_encoder().encode(stream, block_size, options)
 
     def _next_encoder(self) -> GpuEncoder:
-        """Returns the encoder of the next device. Its kernels are compiled when it is first used."""
+        """Returns the encoder of the next device. Its kernels are loaded when they are first used."""
         number = next(self._turns).number
         with self._encode_lock:
             if number not in self._encoders:

@@ -1,6 +1,7 @@
 """Everything that runs on a GPU, except the choice of it: decoding, cutting words, building and traversing grammars.
 
-- `device`: one GPU with its decode kernels, memory and resident payloads; `kernels` finds and compiles CUDA sources.
+- `device`: one GPU with its decode kernels, memory and resident payloads; `kernels` finds the CUDA sources,
+  `compiled_kernels` those that were compiled before, and `cuda` loads them.
 - `batch`: decodes a batch of blocks, slice by slice, into memory of the host.
 - `accelerator`: the interface of the work that a device does besides decoding.
 - `arrays`: the interfaces of a device that computes with arrays, and of one that also decodes blocks into its memory.

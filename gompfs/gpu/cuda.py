@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from pathlib import Path
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from gompfs.gpu.compiled_kernels import read_compiled
 from gompfs.gpu.kernels import compile_options, read_source
 
 PADDING = 256  # kernels may read this many bytes past the end of their input
+
+log = logging.getLogger(__name__)
 
 
 def pinned_array(size: int) -> NDArray[np.uint8]:
@@ -29,14 +34,68 @@ def is_pinned(array: NDArray[np.uint8]) -> bool:
     return bool(attributes.type == cupy.cuda.runtime.memoryTypeHost)
 
 
-def compile_kernel(name: str, num_threads: int, shared_bytes: int) -> tuple[cupy.RawKernel, int]:
-    """Returns a kernel for the current device, and how many of its CTAs fit on one multiprocessor.
+class KernelModules:
+    """The compiled kernels that this process has loaded, by device. Several threads may use it.
 
-    A CTA has `num_threads` threads and `shared_bytes` of dynamic shared memory. The kernel comes from CuPy's cache if
-    it was compiled before.
+    A file of kernels that was compiled before the installation is loaded as it is. Any other comes from CuPy's cache,
+    or CuPy compiles it.
     """
-    module = cupy.RawModule(code=read_source(name), options=compile_options(), backend="nvrtc")
-    kernel = module.get_function(Path(name).name)
-    kernel.max_dynamic_shared_size_bytes = shared_bytes
-    resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.kernel.ptr, num_threads, shared_bytes)
-    return kernel, max(int(resident), 1)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._modules: dict[tuple[str, int], cupy.cuda.Module] = {}
+        self._sources_of_cupy: set[str] = set()
+
+    def function(self, source: str, name: str) -> cupy.cuda.Function:
+        """Returns the kernel `name` of a source file, such as codec/decode_bit, for the current device."""
+        key = source, int(cupy.cuda.Device().id)
+        with self._lock:
+            if key not in self._modules:
+                self._modules[key] = self._load_compiled(source) or self._compile(source)
+            return self._modules[key].get_function(name)
+
+    @staticmethod
+    def _load_compiled(source: str) -> cupy.cuda.Module | None:
+        cubin = read_compiled(source, int(cupy.cuda.Device().compute_capability))
+        if cubin is None:
+            return None
+        module = cupy.cuda.Module()
+        try:
+            module.load(cubin)
+        except cupy.cuda.driver.CUDADriverError as error:  # a driver that is older than the compiler, for example
+            log.warning("%s: the driver refuses the compiled kernel: %s", source, error)
+            return None
+        return module
+
+    def _compile(self, source: str) -> cupy.cuda.Module:
+        module = cupy.RawModule(code=read_source(source), options=compile_options(), backend="nvrtc").module
+        self._sources_of_cupy.add(source)
+        return module
+
+    def describe(self) -> str:
+        """Says where the kernels came from, as text for users. A number counts source files."""
+        num_by_cupy = len(self._sources_of_cupy)
+        num_precompiled = len({source for source, _ in list(self._modules)} - self._sources_of_cupy)
+        counts = ((num_precompiled, "precompiled"), (num_by_cupy, "compiled by CuPy"))
+        return "kernels: " + ", ".join(f"{count} {kind}" for count, kind in counts if count)
+
+
+KERNEL_MODULES = KernelModules()
+"""The modules of this process."""
+
+
+def allow_shared_bytes(function: cupy.cuda.Function, size: int) -> None:
+    """Lets launches of a kernel have up to `size` bytes of dynamic shared memory. Without this call, 48 KiB."""
+    attribute = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    cupy.cuda.driver.funcSetAttribute(function.ptr, attribute, size)
+
+
+def load_kernel(source: str, num_threads: int, shared_bytes: int) -> tuple[cupy.cuda.Function, int]:
+    """Returns the kernel of a file of the same name, and how many of its CTAs fit on one multiprocessor.
+
+    The kernel is for the current device. A CTA has `num_threads` threads and `shared_bytes` of dynamic shared memory.
+    """
+    function = KERNEL_MODULES.function(source, Path(source).name)
+    allow_shared_bytes(function, shared_bytes)
+    resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(function.ptr, num_threads, shared_bytes)
+    return function, max(int(resident), 1)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.arrays import Tile, as_argument
-from gompfs.gpu.cuda import pinned_array
-from gompfs.gpu.kernels import compile_options, read_source
+from gompfs.gpu.cuda import KERNEL_MODULES, allow_shared_bytes, pinned_array
 
 _THREADS_PER_CTA = 256
 _THREADS_OF_ONE_CTA = 1024
@@ -39,8 +38,7 @@ class GpuArrays:
         self._keeps_memory = keeps_memory
         self._lock = threading.RLock()
         self._context = cupy.cuda.Device(number)
-        self._modules: dict[str, cupy.RawModule] = {}
-        self._kernels: dict[tuple[str, str], cupy.RawKernel] = {}
+        self._kernels: dict[tuple[str, str], cupy.cuda.Function] = {}
         self.peak_bytes = 0
         self._reserved = 0
         try:
@@ -84,17 +82,11 @@ class GpuArrays:
         if not tile:
             grid = 1 if one_cta else min(grid, self._max_ctas)
         if (source, kernel) not in self._kernels:
-            self._kernels[source, kernel] = self._module(source).get_function(kernel)
+            self._kernels[source, kernel] = KERNEL_MODULES.function(source, kernel)
         function, shared = self._kernels[source, kernel], tile.shared_bytes if tile else 0
         if shared > _DEFAULT_SHARED_BYTES:
-            function.max_dynamic_shared_size_bytes = shared
+            allow_shared_bytes(function, shared)
         function((grid,), (threads,), tuple(map(as_argument, arguments)), shared_mem=shared)
-
-    def _module(self, source: str) -> cupy.RawModule:
-        if source not in self._modules:
-            code = read_source(source)
-            self._modules[source] = cupy.RawModule(code=code, options=compile_options(), backend="nvrtc")
-        return self._modules[source]
 
     def reserve(self, num_bytes: int) -> None:
         """See ArrayDevice.reserve."""

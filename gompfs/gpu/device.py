@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gompfs.codec import Codec
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.cuda import compile_kernel, pinned_array
+from gompfs.gpu.cuda import load_kernel, pinned_array
 from gompfs.gpu.head_opener import HeadOpener
 from gompfs.gpu.heads import HeadStore
 from gompfs.gpu.kernels import SHARED_BYTES
@@ -156,7 +156,7 @@ class Device:
             self.store = PayloadStore(self._capacity(memory, options))
             self._num_multiprocessors = device.attributes["MultiProcessorCount"]
             self._kernels = {
-                codec: compile_kernel(kernel, 32 * _WARPS_PER_CTA, _shared_bytes(codec))
+                codec: load_kernel(kernel, 32 * _WARPS_PER_CTA, _shared_bytes(codec))
                 for codec, kernel in KERNELS.items()
             }
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]

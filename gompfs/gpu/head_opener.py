@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs.gpu.cuda import PADDING, compile_kernel, pinned_array
+from gompfs.gpu.cuda import PADDING, load_kernel, pinned_array
 from gompfs.gpu.heads import HeadTask
 from gompfs.gpu.kernels import SHARED_BYTES
 
@@ -72,9 +72,9 @@ class HeadOpener:
         return HeadBatch(*self._compiled, records, rounds, payloads)
 
     @cached_property
-    def _compiled(self) -> tuple[cupy.RawKernel, int]:
+    def _compiled(self) -> tuple[cupy.cuda.Function, int]:
         """The kernel, and the number of its CTAs that the device holds at once. Not every archive has heads."""
-        kernel, num_resident = compile_kernel(_KERNEL, _THREADS_PER_CTA, _SHARED_BYTES)
+        kernel, num_resident = load_kernel(_KERNEL, _THREADS_PER_CTA, _SHARED_BYTES)
         return kernel, num_resident * int(cupy.cuda.Device().attributes["MultiProcessorCount"])
 
     def release(self) -> None:
@@ -116,7 +116,7 @@ class HeadBatch:
 
     def __init__(
         self,
-        kernel: cupy.RawKernel,
+        kernel: cupy.cuda.Function,
         max_ctas: int,
         records: NDArray[np.void],
         rounds: list[tuple[int, int]],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +18,9 @@ SHARED_BYTES = {
     "encode/encode_byte": (16, 0),
 }
 """Shared memory of each kernel in bytes: (per CTA, per warp of the CTA)."""
+
+STANDARD = "-std=c++17"
+"""The option of NVRTC that names the version of C++."""
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -35,14 +39,21 @@ def read_source(kernel: str, folder: Path | None = None) -> str:
     CuPy caches compiled kernels by source text and options, but not by the text of included headers. The digest makes
     sure that an edited header is compiled again.
     """
-    headers = kernel_folder()
-    folder = folder or headers
+    folder = folder or kernel_folder()
+    return f"{(folder / f'{kernel}.cu').read_text()}\n// {digest_of_headers(kernel_folder(), folder)}\n"
+
+
+@cache
+def digest_of_headers(*folders: Path) -> str:
+    """Returns a digest of all headers in folders, except those in `host`, which are for tests and not installed."""
+    files = {path for folder in folders for path in folder.rglob("*") if path.suffix in (".cuh", ".h")}
     digest = sha256()
-    for header in sorted({*headers.rglob("*.cuh"), *headers.rglob("*.h"), *folder.rglob("*.cuh")}):
-        digest.update(header.read_bytes())
-    return f"{(folder / f'{kernel}.cu').read_text()}\n// {digest.hexdigest()}\n"
+    for header in sorted(files):
+        if header.parent.name != "host":
+            digest.update(header.read_bytes())
+    return digest.hexdigest()
 
 
 def compile_options() -> tuple[str, ...]:
     """Returns the options for NVRTC: the C++ standard and the include folder."""
-    return ("-std=c++17", f"-I{kernel_folder()}")
+    return (STANDARD, f"-I{kernel_folder()}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.batch import lay_out
-from gompfs.gpu.cuda import compile_kernel
+from gompfs.gpu.cuda import load_kernel
 from gompfs.gpu.device import LEAST_SLICE_BYTES, Device, Slot
 
 _NUM_SLOTS = 6
@@ -70,12 +70,12 @@ class RangeKernels:
         self._num_multiprocessors = cupy.cuda.Device().attributes["MultiProcessorCount"]
 
     @cached_property
-    def _gather(self) -> tuple[cupy.RawKernel, int]:
-        return compile_kernel("reading/gather_pieces", _THREADS_PER_CTA, 0)
+    def _gather(self) -> tuple[cupy.cuda.Function, int]:
+        return load_kernel("reading/gather_pieces", _THREADS_PER_CTA, 0)
 
     @cached_property
-    def _check(self) -> tuple[cupy.RawKernel, int]:
-        return compile_kernel("reading/check_contents", _THREADS_PER_CTA, 0)
+    def _check(self) -> tuple[cupy.cuda.Function, int]:
+        return load_kernel("reading/check_contents", _THREADS_PER_CTA, 0)
 
     def gather(self, num_pieces: int, *arguments: cupy.ndarray) -> None:
         """Starts gather_pieces on the current stream; `arguments` are those of the kernel before the last."""
@@ -87,7 +87,7 @@ class RangeKernels:
         self._launch(self._check, num_ctas, num_blocks, arguments)
 
     def _launch(
-        self, compiled: tuple[cupy.RawKernel, int], num_ctas: int, count: int, arguments: Sequence[cupy.ndarray]
+        self, compiled: tuple[cupy.cuda.Function, int], num_ctas: int, count: int, arguments: Sequence[cupy.ndarray]
     ) -> None:
         kernel, num_resident = compiled
         grid = min(num_ctas, self._num_multiprocessors * num_resident)

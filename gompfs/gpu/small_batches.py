@@ -9,7 +9,7 @@ import cupy
 from gompfs._native import gpu as _gpu
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
-from gompfs.gpu.cuda import PADDING, compile_kernel, pinned_array
+from gompfs.gpu.cuda import PADDING, load_kernel, pinned_array
 from gompfs.gpu.kernels import SHARED_BYTES
 
 MAX_BLOCKS = 256  # larger batches are faster in slices that overlap
@@ -25,17 +25,17 @@ class SmallBatches:
     """Decodes batches of up to `max_blocks` blocks of gompresso-byte and gompresso-bit, each of at most 64 KiB."""
 
     def __init__(self, memory: int) -> None:
-        """Compiles the kernels for the current device, and allocates up to `memory` bytes on it; see `are_possible`."""
+        """Loads the kernels for the current device, and allocates up to `memory` bytes on it; see `are_possible`."""
         max_blocks = self.max_blocks = min(memory // (2 * _MAX_BLOCK_SIZE), MAX_BLOCKS)
         self._kernels = [
-            compile_kernel(name, _THREADS_PER_CTA, size)[0] for name, size in zip(_KERNELS, _SHARED_BYTES, strict=True)
+            load_kernel(name, _THREADS_PER_CTA, size)[0] for name, size in zip(_KERNELS, _SHARED_BYTES, strict=True)
         ]
         size = max_blocks * (_MAX_BLOCK_SIZE + _BYTES_PER_BLOCK) + PADDING
         self._input, self._output = cupy.empty(size, cupy.uint8), cupy.empty(size, cupy.uint8)
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._native = _gpu.SmallBatches(
             library=_DRIVER,
-            functions=[kernel.kernel.ptr for kernel in self._kernels],
+            functions=[kernel.ptr for kernel in self._kernels],
             num_threads=_THREADS_PER_CTA,
             shared_bytes=_SHARED_BYTES,
             context_and_stream=(cupy.cuda.driver.ctxGetCurrent(), self._stream.ptr),

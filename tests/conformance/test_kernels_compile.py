@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cubin import parse_cubin
+from host_device import kernels_in
 from tool_modules import tool_module
 
 from gompfs.gpu.backward_parser import COST_TILE, FOLLOW_TILE, NUM_PASSES, NUM_SEGMENTS, WAY_TILE
@@ -38,14 +39,14 @@ SOURCES = sorted(
     for folder in (FOLDER, EXPERIMENTS)
     for path in folder.rglob("*.cu")
 )
+compile_kernels = tool_module("compile_kernels")
 # The oldest and the newest. The kernels do not distinguish architectures, so those between are compiled by hand.
-ARCHITECTURES = ("sm_75", "sm_100")
-BETWEEN = ("sm_80", "sm_90")
+OLDEST, *BETWEEN, NEWEST = compile_kernels.ARCHITECTURES
 # The kernels of experiments are large. They are compiled for one GPU only.
 CASES = [
     (folder, kernel, architecture)
     for folder, kernel in SOURCES
-    for architecture in (ARCHITECTURES if folder == FOLDER else ("sm_90",))
+    for architecture in ((OLDEST, NEWEST) if folder == FOLDER else (90,))
 ]
 BY_HAND = [(folder, kernel, architecture) for folder, kernel in SOURCES if folder == FOLDER for architecture in BETWEEN]
 # Only the compiler knows the kernels' sizes, so it checks those that Python assumes.
@@ -103,10 +104,8 @@ TILES = {
 
 
 @pytest.fixture(scope="module")
-def nvrtc() -> ctypes.CDLL:
-    files = metadata.files("nvidia-cuda-nvrtc") or []
-    path = next(Path(str(file.locate())) for file in files if file.name.startswith("libnvrtc.so"))
-    return ctypes.CDLL(str(path))
+def nvrtc() -> Any:
+    return compile_kernels.Nvrtc()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def nvrtc() -> ctypes.CDLL:
     [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in BY_HAND)],
     ids=[f"{case[1]}-{case[2]}" for case in (*CASES, *BY_HAND)],
 )
-def test_kernel_compiles(nvrtc: ctypes.CDLL, folder: Path, kernel: str, architecture: str) -> None:
+def test_kernel_compiles(nvrtc: Any, folder: Path, kernel: str, architecture: int) -> None:
     source = read_source(kernel, folder)
     if kernel in SHARED_BYTES:
         common, per_warp = SHARED_BYTES[kernel]
@@ -123,16 +122,8 @@ def test_kernel_compiles(nvrtc: ctypes.CDLL, folder: Path, kernel: str, architec
         source += TILES[kernel]
     elif "strategies" in kernel:
         source += "static_assert(gompfs::kStrategyBytesPerWarp == 128);"
-    program = ctypes.c_void_p()
-    created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), f"{kernel}.cu".encode(), 0, None, None)
-    assert created == 0
-    options = [option.encode() for option in (*compile_options(), f"-I{folder}", f"--gpu-architecture={architecture}")]
-    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
-    size = ctypes.c_size_t()
-    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetProgramLog(program, log)
-    assert status == 0, log.value.decode()
-    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
-    assert size.value > 1000
-    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    options = [*compile_options(), f"-I{folder}", f"--gpu-architecture=sm_{architecture}"]
+    cubin = parse_cubin(nvrtc.compile(kernel, source, options))
+    assert cubin.architecture == architecture
+    assert folder != FOLDER or cubin.kernels == kernels_in(source)  # those of experiments are made by macros
+    assert kernel not in SHARED_BYTES or cubin.kernels == {Path(kernel).name}

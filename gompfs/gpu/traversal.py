@@ -104,11 +104,6 @@ class TopDown:
         """Returns how often each term occurs in all files together (uint64)."""
         return self._of_terms(self._weights(2**63))
 
-    def work_of_counts(self) -> Work:
-        """Returns the work of `counts`: a number passes along each edge, and to each term."""
-        forest = self._forest
-        return Work(int(forest.parents.size + forest.terms.size), 8 * (forest.num_nodes + forest.num_terms))
-
     def reach(self, files: Array) -> Array:
         """Returns which nodes some files use (bool); `files` are their nodes."""
         weights = self._forest.device.xp.zeros(self._forest.num_nodes, np.uint64)
@@ -193,10 +188,6 @@ class BottomUp:
         if terms.size:
             sums += xp.bincount(terms, minlength=forest.num_terms).astype(np.uint64)
         return sums
-
-    def work_of_counts(self) -> Work:
-        """Returns the work of `counts`. It is that of `work`, if each rule were in one file."""
-        return self.work()
 
     @cached_property
     def _file_terms(self) -> tuple[Array, Array]:

@@ -128,6 +128,21 @@ class DeviceCounter:
                 total += counts
         return total
 
+    def words_of_file(
+        self, text: DeviceText, num_words: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Returns the words of a text of at most one file, ascending, and how often each occurs."""
+
+        def count(begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+            counts = self._count_all(text.words(begin, end, num_words))
+            words = self._device.xp.flatnonzero(counts)
+            with self._times.of("download"):
+                return self._device.download(words), self._device.download(counts[words])
+
+        nothing = np.zeros(0, np.int64), np.zeros(0, np.uint64)
+        with self._device:
+            return next(self._in_ranges(text.part_sizes, _BYTES_OF_A_WORD, count), nothing)
+
     def files_of_words(self, text: DeviceText, num_words: int) -> tuple[NDArray[np.uint32], int]:
         """Returns in how many files each word is (uint32), and how many files have words. No file is in two parts."""
 
@@ -185,20 +200,33 @@ class DeviceCounter:
     def _count_all(self, forest: DeviceForest) -> Array:
         """Returns the count of each term in all files together (uint64)."""
         with self._times.of("initialise", self._device):
-            traversal = self._choose(forest, per_file=False)
+            traversal = self._choose_for_counts(forest)
         self._times.directions[traversal.name] += 1
         with self._times.of("traverse", self._device):
             return traversal.counts()
 
+    def _choose_for_counts(self, forest: DeviceForest) -> TopDown | BottomUp:
+        """Returns the requested direction. Otherwise it is top-down, in which a number passes along each edge.
+
+        Bottom-up, a table of at least one entry does, so it is never less work. Raises MemoryError if device memory is
+        too small for it.
+        """
+        if self._direction is not Direction.BOTTOM_UP:
+            return self.top_down(forest)
+        way = self.bottom_up(forest)
+        if way.work().num_bytes > self._memory - forest.num_bytes:
+            raise MemoryError
+        return way
+
     def _count_postings(self, forest: DeviceForest) -> PairCounts:
         file_bits = int(forest.files.max()).bit_length() if forest.num_files else 1
         with self._times.of("initialise", self._device):
-            traversal = self._choose(forest, per_file=True)
+            traversal = self._choose(forest)
         self._times.directions[traversal.name] += 1
         with self._times.of("traverse", self._device):
             return traversal.postings(max(file_bits, 1))
 
-    def _choose(self, forest: DeviceForest, *, per_file: bool) -> TopDown | BottomUp:
+    def _choose(self, forest: DeviceForest) -> TopDown | BottomUp:
         """Returns the requested direction, or the one for which a first pass estimates less work (G-TADOC section 4.2).
 
         Raises MemoryError if device memory is too small for it.
@@ -209,7 +237,7 @@ class DeviceCounter:
         if self._direction is not Direction.TOP_DOWN:
             ways.append(self.bottom_up(forest))
         memory = self._memory - forest.num_bytes
-        choices = [(way, way.work() if per_file else way.work_of_counts()) for way in ways]
+        choices = [(way, way.work()) for way in ways]
         way, work = min(choices, key=lambda choice: (choice[1].num_bytes > memory, choice[1].cost))
         if work.num_bytes > memory:
             raise MemoryError

@@ -20,15 +20,16 @@ from gompfs.threads import default_threads
 
 def resident_word_counts(order: SortOrder, text: ResidentText, query: StatsQuery) -> Report:
     """Returns the lines `word<TAB>count` for a query. Raises MemoryError."""
-    counts = text.counter().word_counts(text.part(query), text.num_words)
     if query.ino is None:
+        counts = text.counter().word_counts(text.part(query), text.num_words)
         counted = [CountedWords(*words) for words in text.grammars_with_counts(counts)]
         return word_count_report(counted, order, top=query.top)
-    ranks = np.flatnonzero(counts)
+    ranks, counts = text.counter().words_of_file(text.part(query), text.num_words)
     if order is SortOrder.BY_COUNT:
-        ranks = ranks[np.argsort(-counts[ranks].astype(np.int64), kind="stable")]
-    ranks = ranks[: query.top or None]
-    return FixedReport(text.corpus(query, 1).lines(ranks.astype(np.uint32), counts[ranks]))
+        by_count = np.argsort(-counts.astype(np.int64), kind="stable")
+        ranks, counts = ranks[by_count], counts[by_count]
+    shown = slice(query.top or None)
+    return FixedReport(text.corpus(query, 1).lines(ranks[shown].astype(np.uint32), counts[shown]))
 
 
 def resident_postings(task: PostingsTask, text: ResidentText, query: StatsQuery, ngram_length: int, top: int) -> Report:
@@ -49,13 +50,12 @@ def resident_postings(task: PostingsTask, text: ResidentText, query: StatsQuery,
 def resident_tfidf_of_file(text: ResidentText, query: StatsQuery) -> Report:
     """Returns the line of tf-idf for the query's file. The files of each word are counted once. Raises MemoryError."""
     files, num_files = text.frequencies()
-    counts = text.counter().word_counts(text.part(query), text.num_words)
-    ranks = np.flatnonzero(counts)
+    ranks, counts = text.counter().words_of_file(text.part(query), text.num_words)
     if not ranks.size:
         return FixedReport(b"")
     scores = [
         count * math.log(num_files / files_of_word)
-        for count, files_of_word in zip(counts[ranks].tolist(), files[ranks].tolist(), strict=True)
+        for count, files_of_word in zip(counts.tolist(), files[ranks].tolist(), strict=True)
     ]
     order = sorted(range(len(scores)), key=lambda index: -scores[index])[: query.top or DEFAULT_TOP_OF_TFIDF]
     fields = [b"%.3f %s" % (scores[index], text.word(int(ranks[index]))) for index in order]

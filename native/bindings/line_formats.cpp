@@ -43,7 +43,7 @@ void make_format(LineFormat* self, const std::vector<NamedType>& fields, std::st
     new (self) LineFormat(std::move(format));
 }
 
-// Returns convert(text) for each text, made by several threads without the interpreter's lock.
+// Returns convert(text) for each text, made by several threads without the GIL.
 template <typename Convert>
 auto converted(const std::vector<nb::bytes>& texts, unsigned num_threads, Convert&& convert) {
     std::vector<std::string_view> views;

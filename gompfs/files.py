@@ -286,7 +286,7 @@ class ArchiveFiles:
         `line_number`, `offset` in the file, `line` as bytes, and `spans` of the matches in the line. Raises OptionError
         for a pattern that cannot be used, and at the end the error of a file that could not be read.
         """
-        from gompfs.search import ArchiveSearch, Output, SearchQuery, line_matches
+        from gompfs.search import ArchiveSearch, Order, Output, SearchQuery, line_matches
 
         query = SearchQuery(
             patterns=tuple(map(os.fsencode, patterns)),
@@ -298,7 +298,8 @@ class ArchiveFiles:
             max_count=max_count,
             globs=tuple(map(os.fsencode, globs)),
             output=Output.JSON,
-            sort=True,
+            line_numbers=True,
+            order=Order.PATH,
         )
         prefix = b"/".join(names_in(os.fspath(path)))
         return line_matches(ArchiveSearch(self.archive, query, [(prefix, self.inode(path).ino)]))

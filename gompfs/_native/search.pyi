@@ -25,12 +25,14 @@ class Matcher:
         lines: bool,
         multi_line: bool,
         dot_all: bool,
+        unicode: bool,
+        replacement: bytes | None,
     ) -> None:
         """Compile patterns in ripgrep's syntax; a match of one of them is a match. Raises PatternError.
 
         `fixed`: they are literals. `smart_case`: as `caseless`, unless a pattern has an uppercase letter. `words` and
         `lines`: a match must not have a word character next to it; must be a whole line. `dot_all`: with `multi_line`,
-        a dot also matches a line feed.
+        a dot also matches a line feed. `replacement` replaces matches where the search prints them.
         """
 
     def scan_table(self, max_shared_bytes: int) -> tuple[str, bytes, int, bool] | None:
@@ -48,15 +50,15 @@ class Search:
         matcher: Matcher,
         columns: Sequence[bytes],
         roots: Sequence[tuple[bytes, int]],
-        globs: Sequence[bytes],
-        options: Mapping[str, int],
-        sorts_by_path: bool,
+        listing: Mapping[str, object],
+        options: Mapping[str, object],
         num_threads: int,
     ) -> None:
         """Search the files at and below `roots`: paths to print, and inode numbers.
 
-        `columns` are those of gompfs.index.packed_rows.ALL_FILES. `options` are the members of SearchOptions in
-        native/search/search_options.h. Raises PatternError for a glob, and ValueError if the columns are damaged.
+        `columns` are those of gompfs.index.packed_rows.ALL_FILES. `listing` says which files are searched, see
+        SearchQuery.listing; `options` are the members of SearchOptions in native/search/search_options.h. Raises
+        PatternError for a glob, and ValueError if the columns are damaged.
         """
 
     def skip_files(self, heads: PartHeads, word_rule: int, block_size: int, num_threads: int) -> None:

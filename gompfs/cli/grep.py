@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gompfs.cli.application import print_error
-from gompfs.cli.grep_options import grep_options, patterns_of, query_of
+from gompfs.cli.grep_options import GrepCommand, grep_options
 from gompfs.cli.grep_progress import SearchProgress
+from gompfs.cli.grep_query import output_of, patterns_of, query_of, types_of
 from gompfs.cli.grep_targets import Target, names_target, target_of
 from gompfs.cli.parameters import opened
 from gompfs.errors import GompfsError, display_path
@@ -26,7 +27,7 @@ _EXIT_NO_MATCH = 1
 _EXIT_ERROR = 2
 
 
-@click.command("grep")
+@click.command("grep", cls=GrepCommand)
 @click.argument("arguments", metavar="[PATTERN] ARCHIVE... [PATH...]", nargs=-1, type=click.Path())
 @grep_options
 @click.pass_context
@@ -34,12 +35,16 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
     """Search files in each ARCHIVE for lines that match PATTERN.
 
     With PATHs, only the files at and below each PATH are searched. Patterns, options and output are those of ripgrep
-    (rg). Archives are searched whole: hidden files are not skipped, and .gitignore is not read. PATTERN is left out if
-    -e or -f is given. ARCHIVE may also be a path in a mount of an archive. With several archives, printed paths begin
-    with the path of the archive. With --dask, all arguments after PATTERN are archives. The exit status is 0 if there
-    was a match, 1 if there was none, and 2 if there was an error.
+    (rg). Archives are searched whole: hidden files are not skipped, and .gitignore is not read. Options of ripgrep
+    that have no effect then are accepted, such as --hidden and --no-ignore. PATTERN is left out if -e, -f or --files
+    is given. ARCHIVE may also be a path in a mount of an archive. With several archives, printed paths begin with the
+    path of the archive. With --dask, all arguments after PATTERN are archives. The exit status is 0 if there was a
+    match, 1 if there was none, and 2 if there was an error.
     """
     try:
+        if options["type_list"]:
+            click.echo("\n".join(types_of(options).lines()))
+            return
         status = _Grep(arguments, options).run()
     except BrokenPipeError:
         raise
@@ -57,7 +62,9 @@ class _Grep:
         self._options = options
         self._started = time.perf_counter()
         rest = list(arguments)
-        if options["regexp"] or options["file"]:
+        if options["files"]:
+            self._patterns = [b""]
+        elif options["regexp"] or options["file"]:
             self._patterns = patterns_of(options)
         elif not rest:
             raise click.UsageError("Missing argument 'PATTERN'.")
@@ -74,23 +81,25 @@ class _Grep:
             self._targets.append(target_of(rest.pop(0)))
         self._paths = rest
         self._output = sys.stdout.buffer
-        self._has_printed = self._has_errors = False
+        self._kind = output_of(options)
+        self._has_found = self._has_errors = False
 
     def run(self) -> int:
         """Search all archives. Returns the exit status."""
-        from gompfs.search import SearchTotals
+        from gompfs.search import Output, SearchTotals
 
         totals = SearchTotals()
-        for of_archive in self._totals_of_archives():
-            totals = totals.plus(of_archive)
-            if self._options["quiet"] and totals.files_with_matches:
-                break
-        self._print_totals(totals)
-        if self._has_errors:
+        if self._options["max_count"] != 0 or self._kind is Output.FILES:
+            for of_archive in self._totals_of_archives():
+                totals = totals.plus(of_archive)
+                if self._options["quiet"] and self._has_found:
+                    break
+            self._print_totals(totals)
+        if self._kind not in (Output.FILES, Output.FILES_WITHOUT_MATCH):
+            self._has_found = totals.files_with_matches != 0
+        if self._has_errors and not (self._options["quiet"] and self._has_found):
             return _EXIT_ERROR
-        if self._options["files_without_match"] and not self._options["files_with_matches"]:
-            return 0 if self._has_printed else _EXIT_NO_MATCH
-        return 0 if totals.files_with_matches else _EXIT_NO_MATCH
+        return 0 if self._has_found else _EXIT_NO_MATCH
 
     def _totals_of_archives(self) -> Iterator[SearchTotals]:
         """Prints what is found in each archive, and yields how much that was."""
@@ -109,8 +118,8 @@ class _Grep:
         scheduler, archives = self._options["scheduler"], [target.name for target in self._targets]
         engine, num_threads = self._options["engine"], self._options["threads"] or 1
         for found in search_on_cluster(scheduler, archives, query, engine=engine, num_threads=num_threads):
-            if found.text and not self._options["quiet"]:
-                self._print_output(found.text, query, is_next=self._has_printed)
+            if found.text:
+                self._print_output(found.text, query, is_next=self._has_found)
             self._print_failures(found.failures)
             yield found.totals
 
@@ -129,30 +138,32 @@ class _Grep:
 
     def _print_failures(self, failures: Iterable[str]) -> None:
         for failure in failures:
-            print_error(failure)
             self._has_errors = True
+            if not self._options["no_messages"]:
+                print_error(failure)
 
     def _print_outputs(self, search: ArchiveSearch, query: SearchQuery) -> None:
         """Run a search. With --quiet, stop when something was found."""
         progress = SearchProgress()
-        has_printed = self._has_printed
+        is_next = self._has_found
         try:
             for output in search.steps():
                 if output:
+                    progress.erase()
+                    self._print_output(output, query, is_next=is_next)
+                    is_next = False
                     if self._options["quiet"]:
                         return
-                    progress.erase()
-                    self._print_output(output, query, is_next=has_printed)
-                    has_printed = False
                 progress.update(search.totals)
         finally:
             progress.erase()
 
     def _print_output(self, output: bytes, query: SearchQuery, *, is_next: bool) -> None:
         """Prints output, and before it a separator if it `is_next` after that of another archive."""
-        self._output.write((_separator(query) if is_next else b"") + output)
-        self._output.flush()
-        self._has_printed = True
+        self._has_found = True
+        if not self._options["quiet"]:
+            self._output.write((_separator(query) if is_next else b"") + output)
+            self._output.flush()
 
     def _roots(self, archive: Archive, target: Target) -> list[tuple[bytes, int]]:
         """Returns the printed paths and the inodes of what is searched. Reports a PATH that does not exist."""
@@ -166,8 +177,7 @@ class _Grep:
                 ino = archive.resolve(os.path.join(base, path), follow=True).ino
                 roots.append((b"/".join([*prefix, *parts]), ino))
             except GompfsError as error:
-                print_error(str(error))
-                self._has_errors = True
+                self._print_failures([str(error)])
         return roots
 
     def _print_totals(self, totals: SearchTotals) -> None:
@@ -196,9 +206,10 @@ def _separator(query: SearchQuery) -> bytes:
 
     if query.output is not Output.LINES:
         return b""
-    if query.heading and query.paths:
+    if query.heading:
         return b"\n"
-    return b"--\n" if query.before or query.after else b""
+    groups = query.separators.groups
+    return groups + b"\n" if (query.before or query.after) and groups is not None else b""
 
 
 def _json_summary(totals: SearchTotals, seconds: float) -> bytes:

@@ -1,23 +1,23 @@
-"""The options of `gompfs grep`, and the query that they make."""
+"""The options of `gompfs grep`: those of ripgrep, with its meanings, and a few of gompfs.
+
+`_OPTIONS` is the table of options that do something. `_WITHOUT_EFFECT` are options of ripgrep that change nothing in an
+archive, and `_REFUSED` those that gompfs does not have, with what to do instead.
+"""
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import click
 
 from gompfs.cli.cluster import dask_option
-from gompfs.cli.file_types import globs_of
+from gompfs.cli.file_types import complete_type
 from gompfs.cli.parameters import Decorated, IntegerRange, check_engine_option, complete_engine
-from gompfs.errors import OptionError
 
-if TYPE_CHECKING:
-    from gompfs.search import Output, SearchQuery
-
-_MAX_PATTERN_FILE = 16 << 20
 _NUMBER = IntegerRange(min=0, max=(1 << 32) - 1)
+
+Callback = Callable[[click.Context, click.Parameter, Any], Any]
 
 
 def _flag(*names: str, text: str) -> Any:
@@ -36,50 +36,119 @@ def _number(*names: str, text: str) -> Any:
     return click.option(*names, metavar="N", type=_NUMBER, help=text)
 
 
+def _text(*names: str, metavar: str, text: str, callback: Callback | None = None) -> Any:
+    return click.option(*names, metavar=metavar, help=text, callback=callback)
+
+
 def _list(*names: str, metavar: str, text: str) -> Any:
-    return click.option(*names, metavar=metavar, multiple=True, help=text)
+    complete = complete_type if metavar == "TYPE" else None
+    return click.option(*names, metavar=metavar, multiple=True, help=text, shell_complete=complete)
 
 
 def _choice(name: str, choices: list[str], text: str) -> Any:
     return click.option(name, type=click.Choice(choices), default=choices[0], show_default=True, help=text)
 
 
+def _check_order(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value in (None, "none", "path"):
+        return value
+    raise click.BadParameter(f"{value!r} is not one of none, path; for other orders, use rg in a mount")
+
+
+def _check_engine(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value in ("default", "pcre2"):
+        raise click.BadParameter("this is the decoder: auto, cpu, gpu or reference; patterns have one syntax")
+    return check_engine_option(ctx, param, value)
+
+
+def _check_encoding(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if value in ("auto", "none"):
+        return value
+    raise click.BadParameter(f"{value!r} is not one of auto, none; convert files with gompfs cat ... | iconv")
+
+
 _OPTIONS = (
     _list("-e", "--regexp", metavar="PATTERN", text="Pattern to search for. May be repeated."),
     _list("-f", "--file", metavar="FILE", text="Read patterns from FILE, one a line. - is standard input."),
-    _flag("-F", "--fixed-strings", text="Patterns are literals, not regular expressions."),
+    _flag("-F", "--fixed-strings/--no-fixed-strings", text="Patterns are literals, not regular expressions."),
     _case("-i", "--ignore-case", text="Ignore case. Of -i, -s and -S, the last one counts."),
     _case("-s", "--case-sensitive", text="Do not ignore case."),
     _case("-S", "--smart-case", text="Ignore case unless a pattern has an uppercase letter."),
     _flag("-w", "--word-regexp", text="A match must not have a word character next to it."),
     _flag("-x", "--line-regexp", text="A match must be a whole line."),
     _flag("-v", "--invert-match", text="Search for lines without a match."),
-    _flag("-U", "--multiline", text="A match may take several lines."),
-    _flag("--multiline-dotall", text="With -U, a dot also matches a line feed."),
-    _flag("-a", "--text", text="Search binary files as if they were text."),
+    _flag("-U", "--multiline/--no-multiline", text="A match may take several lines."),
+    _flag("--multiline-dotall/--no-multiline-dotall", text="With -U, a dot also matches a line feed."),
+    _flag("--no-unicode/--unicode", text="\\w, \\d, \\s, \\b and -i are of ASCII, and a dot matches a byte."),
+    _flag("-a", "--text/--no-text", text="Search binary files as if they were text."),
+    _flag("--binary/--no-binary", text="Search binary files up to the first match after a NUL. Also -uuu."),
+    click.option(
+        "-E",
+        "--encoding",
+        metavar="[auto|none]",
+        default="auto",
+        show_default=True,
+        callback=_check_encoding,
+        help="auto: byte order marks tell UTF-16. none: they are bytes like others.",
+    ),
     _list("-g", "--glob", metavar="GLOB", text="Search only files that match GLOB; after a !, those that do not."),
-    _list("-t", "--type", metavar="TYPE", text="Search only files of TYPE, such as c, py or md."),
+    _list("--iglob", metavar="GLOB", text="As -g, without regard to the case of ASCII letters."),
+    _flag("--glob-case-insensitive/--no-glob-case-insensitive", text="-g means --iglob."),
+    _list("-t", "--type", metavar="TYPE", text="Search only files of TYPE, such as c, py or md, or of all types: all."),
     _list("-T", "--type-not", metavar="TYPE", text="Do not search files of TYPE."),
+    _list("--type-add", metavar="TYPE:GLOB", text="Add GLOB to TYPE, or the types after TYPE:include:."),
+    _list("--type-clear", metavar="TYPE", text="Remove the globs of TYPE."),
+    _flag("--type-list", text="Print all types and their globs."),
+    _number("-d", "--max-depth", "--maxdepth", text="Search N levels of directories; 1: the files of PATH itself."),
+    _text("--max-filesize", metavar="SIZE", text="Do not search larger files: a number, and K, M or G."),
     _number("-m", "--max-count", text="Stop after N matching lines of each file."),
     _number("-A", "--after-context", text="Print N lines after each match."),
     _number("-B", "--before-context", text="Print N lines before each match."),
     _number("-C", "--context", text="Print N lines before and after each match."),
+    _flag("--passthru", text="Print all lines, also those without a match."),
     _flag("-o", "--only-matching", text="Print only the matches, each on a line of its own."),
+    _text("-r", "--replace", metavar="TEXT", text="Print TEXT in place of each match; $1 and ${name} are groups."),
+    _flag("--vimgrep", text="Print each match: path, line, column and the line."),
     _flag("-c", "--count", text="Print the number of matching lines of each file that has any."),
+    _flag("--count-matches", text="Print the number of matches of each file that has any."),
+    _flag("--include-zero", text="With -c and --count-matches, print files without a match too."),
     _flag("-l", "--files-with-matches", text="Print the paths of files with a match."),
     _flag("-L", "--files-without-match", text="Print the paths of files without a match."),
-    _flag("--json", text="Print ripgrep's JSON Lines."),
+    _flag("--files", text="Print the paths of all files that would be searched. There is no PATTERN."),
+    _flag("--json/--no-json", text="Print ripgrep's JSON Lines."),
     _flag("-q", "--quiet", text="Print nothing, and stop at the first match."),
     _switch("-n/-N", "--line-number/--no-line-number", text="Print line numbers. [default: on a terminal]"),
     _switch("--column/--no-column", text="Print the column of the first match, from 1; also line numbers."),
+    _flag("-b", "--byte-offset", text="Print where each line begins in its file; with -o, each match."),
     _switch("-H/-I", "--with-filename/--no-filename", text="Print paths. [default: unless PATH is one file]"),
     _switch("--heading/--no-heading", text="Print a path once, above its lines. [default: on a terminal]"),
+    _flag("-p", "--pretty", text="As --color always --heading --line-number."),
     _flag("-0", "--null", text="Write a NUL byte after each path."),
+    _flag("--trim/--no-trim", text="Leave out white space at the beginning of each line."),
     _number("-M", "--max-columns", text="Do not print lines with more than N bytes."),
-    _choice("--color", ["auto", "always", "never"], "Color paths, line numbers and matches."),
-    _choice("--sort", ["none", "path"], "Order of the files. none: that of their content in the archive."),
+    _flag("--max-columns-preview/--no-max-columns-preview", text="With -M, print the beginnings of long lines."),
+    _text("--context-separator", metavar="TEXT", text="Line between groups of lines; \\t and \\x7F are escapes."),
+    _flag("--no-context-separator", text="Print no line between groups of lines."),
+    _text("--field-match-separator", metavar="TEXT", text="What follows path, line and column of a match."),
+    _text("--field-context-separator", metavar="TEXT", text="What follows path and line of a line of context."),
+    _text("--path-separator", metavar="BYTE", text="What is printed between the names in a path."),
+    click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never", "ansi"]),
+        help="Color paths, line numbers and matches.  [default: auto]",
+    ),
+    _list("--colors", metavar="SPEC", text="Colors and styles, such as match:fg:blue, path:style:bold, line:none."),
+    click.option(
+        "--sort",
+        metavar="[none|path]",
+        callback=_check_order,
+        help="Order of the files. none: that of their content in the archive.  [default: none]",
+    ),
+    click.option("--sortr", metavar="[none|path]", callback=_check_order, help="As --sort, in reverse."),
+    _flag("--no-messages/--messages", text="Do not report paths that do not exist and files that cannot be read."),
     _flag("--read-all", text="Also read the files that cannot have a match, judged by the words of the archive."),
-    _flag("--stats", text="Print statistics about the search at its end."),
+    _flag("--stats/--no-stats", text="Print statistics about the search at its end."),
+    click.option("-u", "--unrestricted", count=True, hidden=True),
     click.option(
         "-j",
         "--threads",
@@ -91,7 +160,7 @@ _OPTIONS = (
     click.option(
         "--engine",
         metavar="[auto|cpu|gpu|gpu:N,...|reference]",
-        callback=check_engine_option,
+        callback=_check_engine,
         shell_complete=complete_engine,
         default="cpu",
         show_default=True,
@@ -100,97 +169,95 @@ _OPTIONS = (
     dask_option,
 )
 
+_LAST_COUNTS = (
+    ("word_regexp", "line_regexp"),
+    ("text", "binary"),
+    ("count", "count_matches"),
+    ("files_with_matches", "files_without_match"),
+    ("context_separator", "no_context_separator"),
+    ("sort", "sortr"),
+    ("passthru", "context"),
+    ("passthru", "before_context"),
+    ("passthru", "after_context"),
+)
+"""Pairs of options of which the last one on the command line counts."""
+
+_IGNORE_RULES = ("", "-dot", "-exclude", "-files", "-global", "-messages", "-parent", "-vcs")
+_WITHOUT_EFFECT = (
+    *(f"--no-ignore{rules}" for rules in _IGNORE_RULES),
+    *("--hidden", "-.", "--no-follow", "--no-require-git", "--require-git", "--no-config", "--no-encoding"),
+    *("--mmap", "--no-mmap", "--one-file-system", "--no-one-file-system", "--no-pre", "--no-search-zip", "--no-crlf"),
+    *("--line-buffered", "--no-line-buffered", "--block-buffered", "--no-block-buffered", "--debug", "--trace"),
+    *("--no-pcre2", "--no-auto-hybrid-regex", "--pcre2-unicode", "--no-ignore-file-case-insensitive"),
+)
+"""All files of an archive are searched, output is flushed whenever there is some, and there is no configuration."""
+
+_WITHOUT_EFFECT_WITH_VALUE = ("--dfa-size-limit", "--regex-size-limit")
+
+_ALL_FILES = "all files of an archive are searched; leave files out with -g '!GLOB'"
+_ONE_SYNTAX = "patterns have the syntax of rg without -P, with neither look-around nor backreferences; pipe gompfs cat "
+_REFUSED = {
+    "--no-hidden": "all files of an archive are searched; leave hidden ones out with -g '!.*'",
+    **{f"--ignore{rules}": _ALL_FILES for rules in _IGNORE_RULES},
+    "--follow": "symlinks are not followed; search in a mount with rg --follow",
+    "--null-data": "lines end with line feeds; pipe gompfs cat ARCHIVE PATH to rg --null-data",
+    "--crlf": "lines end with line feeds; write \\r?$ for the end of a line",
+    "-z, --search-zip": "files are searched as they are; search in a mount with rg -z",
+    "-P, --pcre2": _ONE_SYNTAX + "to rg -P, or use it in a mount",
+    "--auto-hybrid-regex": _ONE_SYNTAX + "to rg, or use it in a mount",
+    "--stop-on-nonmatch": "files are searched to their ends; limit matches with -m N",
+    "--ignore-file-case-insensitive": _ALL_FILES,
+}
+_REFUSED_WITH_VALUE = {
+    "--ignore-file": _ALL_FILES,
+    "--pre": "files are searched as they are; use rg --pre in a mount",
+    "--pre-glob": "files are searched as they are; use rg --pre in a mount",
+    "--hyperlink-format": "files of an archive have no addresses; use rg in a mount",
+}
+
+
+def _ignored(names: str, **kind: Any) -> Any:
+    return click.option(*_with_long_name(names), hidden=True, expose_value=False, **kind)
+
+
+def _refused(names: str, reason: str, **kind: Any) -> Any:
+    def refuse(_ctx: click.Context, _param: click.Parameter, value: object) -> None:
+        if value not in (None, False):
+            raise click.UsageError(f"{names} is not supported: {reason}")
+
+    return click.option(*_with_long_name(names), hidden=True, expose_value=False, callback=refuse, **kind)
+
+
+def _with_long_name(names: str) -> list[str]:
+    """Returns the names of an option, and one for its parameter, which -. would not give."""
+    return ["hidden_files", names] if names == "-." else names.split(", ")
+
+
+_OTHERS = (
+    *(_ignored(names, is_flag=True) for names in _WITHOUT_EFFECT),
+    *(_ignored(names) for names in _WITHOUT_EFFECT_WITH_VALUE),
+    *(_refused(names, reason, is_flag=True) for names, reason in _REFUSED.items()),
+    *(_refused(names, reason) for names, reason in _REFUSED_WITH_VALUE.items()),
+)
+
+
+class GrepCommand(click.Command):
+    """A command in which the last of some options counts."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See click."""
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        rest = super().parse_args(ctx, args)
+        given = [param.name for param in order]
+        for pair in _LAST_COUNTS:
+            if set(pair) <= set(given):
+                loser = min(pair, key=lambda name: max(at for at, other in enumerate(given) if other == name))
+                ctx.params[loser] = None
+        return rest
+
 
 def grep_options(function: Decorated) -> Decorated:
     """All options of the command."""
-    for option in reversed(_OPTIONS):
+    for option in reversed((*_OPTIONS, *_OTHERS)):
         function = option(function)
     return function
-
-
-def patterns_of(options: dict[str, Any]) -> list[bytes]:
-    """Returns the patterns of -e and -f. Raises OSError and OptionError."""
-    patterns = [line for pattern in options["regexp"] for line in os.fsencode(pattern).split(b"\n")]
-    for path in options["file"]:
-        with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
-            content = file.read(_MAX_PATTERN_FILE + 1)
-        if len(content) > _MAX_PATTERN_FILE:
-            raise OptionError(f"{path}: the file of patterns is larger than 16 MiB")
-        patterns += content.removesuffix(b"\n").split(b"\n") if content else []
-    return patterns
-
-
-def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool) -> SearchQuery:
-    """Returns the query that the options ask for. Raises OptionError."""
-    from gompfs.search import Output, SearchQuery
-
-    on_terminal = sys.stdout.isatty()
-    output = _output_of(options)
-    with_names = output in (Output.FILES_WITH_MATCHES, Output.FILES_WITHOUT_MATCH, Output.JSON)
-    context = options["context"] or 0
-
-    def default(name: str, value: bool) -> bool:
-        return value if options[name] is None else bool(options[name])
-
-    def lines_of_context(name: str) -> int:
-        return context if options[name] is None else int(options[name])
-
-    return SearchQuery(
-        patterns=tuple(patterns),
-        fixed=options["fixed_strings"],
-        ignore_case=options["case"] == "--ignore-case",
-        smart_case=options["case"] == "--smart-case",
-        words=options["word_regexp"],
-        lines=options["line_regexp"],
-        invert=options["invert_match"],
-        multi_line=options["multiline"],
-        dot_all=options["multiline_dotall"],
-        text=options["text"],
-        output=output,
-        only_matching=options["only_matching"],
-        line_numbers=default("line_number", (on_terminal or bool(options["column"])) and output is Output.LINES),
-        columns=bool(options["column"]),
-        paths=with_names or default("with_filename", has_paths),
-        heading=default("heading", on_terminal),
-        color=_has_color(options["color"]),
-        null=options["null"],
-        count_matches=options["stats"],
-        max_count=options["max_count"],
-        max_columns=options["max_columns"] or 0,
-        before=lines_of_context("before_context"),
-        after=lines_of_context("after_context"),
-        globs=_globs_of(options),
-        prunes=not options["read_all"],
-        sort=options["sort"] == "path",
-    )
-
-
-def _output_of(options: dict[str, Any]) -> Output:
-    from gompfs.search import Output
-
-    for name in ("files_with_matches", "files_without_match", "count"):
-        if options["json"] and options[name]:
-            raise OptionError(f"--json cannot be used with --{name.replace('_', '-')}")
-    if options["files_with_matches"] or options["quiet"]:
-        return Output.FILES_WITH_MATCHES
-    if options["files_without_match"]:
-        return Output.FILES_WITHOUT_MATCH
-    if options["count"]:
-        return Output.COUNT
-    return Output.JSON if options["json"] else Output.LINES
-
-
-def _has_color(choice: str) -> bool:
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
-
-
-def _globs_of(options: dict[str, Any]) -> tuple[bytes, ...]:
-    """Returns the globs. A glob that includes files overrides the types, as in ripgrep."""
-    globs = list(options["glob"])
-    if all(glob.startswith("!") for glob in globs):
-        included = [glob for name in options["type"] for glob in globs_of(name)]
-        excluded = ["!" + glob for name in options["type_not"] for glob in globs_of(name)]
-        globs = [*included, *excluded, *globs]
-    return tuple(map(os.fsencode, globs))

@@ -26,13 +26,13 @@ class PatternReport(Report):
         """`name` is a path in `stats`. Raises OptionError if the pattern cannot be used."""
         from urllib.parse import unquote_to_bytes
 
-        from gompfs.search import Output, SearchQuery
+        from gompfs.search import Order, Output, SearchQuery
 
         kind, _, pattern = name.partition(b"/")
         outputs = {_GREP: Output.LINES, _FILES_WITH: Output.FILES_WITH_MATCHES, _COUNT: Output.COUNT}
         patterns = tuple(unquote_to_bytes(pattern).split(b"\n"))
         self._archive = archive
-        self._query = SearchQuery(patterns, output=outputs[kind], line_numbers=True, sort=True)
+        self._query = SearchQuery(patterns, output=outputs[kind], line_numbers=True, order=Order.PATH)
         self._matcher = self._query.matcher()
 
     @property

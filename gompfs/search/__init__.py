@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from gompfs.search.matches import LineMatch, line_matches
-from gompfs.search.query import Output, SearchQuery
+from gompfs.search.query import Colors, Order, Output, SearchQuery, Separators
 from gompfs.search.search import ArchiveSearch, SearchTotals
 
-__all__ = ["ArchiveSearch", "LineMatch", "Output", "SearchQuery", "SearchTotals", "line_matches"]
+__all__ = [
+    "ArchiveSearch",
+    "Colors",
+    "LineMatch",
+    "Order",
+    "Output",
+    "SearchQuery",
+    "SearchTotals",
+    "Separators",
+    "line_matches",
+]

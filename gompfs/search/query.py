@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gompfs._native.search import Matcher, PatternError
 from gompfs.errors import OptionError
 
-_MAX_COUNT = (1 << 63) - 1
+_UNLIMITED = (1 << 63) - 1
 
 
 class Output(IntEnum):
@@ -19,6 +19,44 @@ class Output(IntEnum):
     FILES_WITH_MATCHES = 2
     FILES_WITHOUT_MATCH = 3
     JSON = 4
+    COUNT_MATCHES = 5
+    FILES = 6
+    """The paths of all files. They are not searched."""
+
+
+class Order(IntEnum):
+    """The order of the files. The values equal those of ListOptions::Order in native/search."""
+
+    STREAM = 0
+    """That of their bytes in the archive."""
+    PATH = 1
+    REVERSED_PATH = 2
+
+
+class Separators(NamedTuple):
+    """What stands between fields and lines of the output."""
+
+    match: bytes = b":"
+    """Between the fields of a line with a match."""
+    context: bytes = b"-"
+    """Between the fields of a line of context."""
+    groups: bytes | None = b"--"
+    """A line between groups of lines that do not follow each other."""
+    path: bytes = b"/"
+    """A byte, between the names in a path."""
+
+
+class Colors(NamedTuple):
+    """The escape sequences of colored output. Each begins with the one that resets; that of matches may be empty."""
+
+    path: bytes = b"\x1b[0m\x1b[35m"
+    line: bytes = b"\x1b[0m\x1b[32m"
+    column: bytes = b"\x1b[0m"
+    match: bytes = b"\x1b[0m\x1b[1m\x1b[31m"
+
+
+DEFAULT_COLORS = Colors()
+DEFAULT_SEPARATORS = Separators()
 
 
 class SearchQuery(NamedTuple):
@@ -38,16 +76,35 @@ class SearchQuery(NamedTuple):
     """A match may take several lines."""
     dot_all: bool = False
     """With `multi_line`, a dot also matches a line feed."""
+    unicode: bool = True
     text: bool = False
     """Search binary files as if they were text."""
+    binary: bool = False
+    """Search files with NULs up to the first match after a NUL, and say that they match."""
+    raw: bool = False
+    """Search the bytes of files with byte order marks as they are."""
     output: Output = Output.LINES
     only_matching: bool = False
+    each_match: bool = False
+    """Write a line again for each of its matches."""
+    all_lines: bool = False
+    """Write lines without a match too."""
+    zero_counts: bool = False
+    """Write the counts of files without a match too."""
+    replacement: bytes | None = None
+    """What is written in place of each match; $1 and ${name} stand for groups."""
+    trim: bool = False
+    """Leave out white space at the beginning of lines."""
     line_numbers: bool = False
     columns: bool = False
     """Write where the first match of a line begins, in bytes from 1; with `only_matching`, where each match begins."""
+    byte_offsets: bool = False
+    """Write where a line begins in the file; with `only_matching`, where the match begins."""
     paths: bool = True
     heading: bool = False
     color: bool = False
+    colors: Colors = DEFAULT_COLORS
+    separators: Separators = DEFAULT_SEPARATORS
     null: bool = False
     """Write a NUL after each path."""
     count_matches: bool = False
@@ -55,14 +112,22 @@ class SearchQuery(NamedTuple):
     """Limit for the matching lines of each file."""
     max_columns: int = 0
     """Lines with more bytes are left out of the output; 0: no limit."""
+    preview: bool = False
+    """Write the beginnings of lines that are left out."""
     before: int = 0
     after: int = 0
     """Lines of context."""
     globs: tuple[bytes, ...] = ()
+    caseless_globs: tuple[bytes, ...] = ()
+    type_globs: tuple[bytes, ...] = ()
+    """Globs of file types, which count where no other glob decides."""
+    max_depth: int | None = None
+    """How many levels of directories are searched; 1: only the files in a root itself."""
+    max_size: int | None = None
+    """Larger files are not searched. In bytes."""
     prunes: bool = True
     """Do not read files that cannot have a match, judged by the words in the heads of their parts."""
-    sort: bool = False
-    """Return files in the order of their paths. Otherwise their order is that of their bytes in the archive."""
+    order: Order = Order.STREAM
 
     def matcher(self) -> Matcher:
         """Returns the compiled patterns. Raises OptionError."""
@@ -76,26 +141,53 @@ class SearchQuery(NamedTuple):
                 lines=self.lines,
                 multi_line=self.multi_line,
                 dot_all=self.dot_all,
+                unicode=self.unicode,
+                replacement=self.replacement,
             )
         except PatternError as error:
             raise OptionError(str(error)) from None
 
-    def native_options(self) -> dict[str, int]:
+    def listing(self) -> dict[str, object]:
+        """Returns which files are searched: globs, and the members of ListOptions in native/search."""
+        return {
+            "globs": self.globs,
+            "caseless_globs": self.caseless_globs,
+            "type_globs": self.type_globs,
+            "order": self.order,
+            "max_depth": _UNLIMITED if self.max_depth is None else self.max_depth,
+            "max_size": _UNLIMITED if self.max_size is None else self.max_size,
+        }
+
+    def native_options(self) -> dict[str, object]:
         """Returns the members of SearchOptions in native/search."""
         return {
             "output": self.output,
             "is_inverted": self.invert,
             "searches_binary": self.text,
+            "searches_after_nul": self.binary,
+            "ignores_byte_order": self.raw,
             "only_matching": self.only_matching,
+            "prints_each_match": self.each_match,
+            "prints_all_lines": self.all_lines,
+            "prints_zero_counts": self.zero_counts,
+            "replaces": self.replacement is not None,
+            "trims": self.trim,
             "has_line_numbers": self.line_numbers,
             "has_columns": self.columns,
+            "has_byte_offsets": self.byte_offsets,
             "has_paths": self.paths,
             "has_heading": self.heading,
             "has_color": self.color,
             "has_null": self.null,
             "counts_matches": self.count_matches,
-            "max_count": _MAX_COUNT if self.max_count is None else self.max_count,
+            "max_count": _UNLIMITED if self.max_count is None else self.max_count,
             "max_columns": self.max_columns,
+            "has_preview": self.preview,
             "before": self.before,
             "after": self.after,
+            "context_separator": self.separators.groups,
+            "match_separator": self.separators.match,
+            "field_context_separator": self.separators.context,
+            "path_separator": self.separators.path,
+            "colors": self.colors,
         }

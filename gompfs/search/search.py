@@ -65,9 +65,8 @@ class ArchiveSearch:
                     matcher,
                     archive.index.all_files(),
                     roots,
-                    query.globs,
+                    query.listing(),
                     query.native_options(),
-                    query.sort,
                     archive.engine.num_threads,
                 )
             self._skip_files(query)

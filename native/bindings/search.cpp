@@ -49,7 +49,8 @@ std::vector<std::string> strings_of(const nb::sequence& values) {
 }
 
 void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool fixed, bool caseless,
-                  bool smart_case, bool words, bool lines, bool multi_line, bool dot_all) {
+                  bool smart_case, bool words, bool lines, bool multi_line, bool dot_all,
+                  bool unicode, const std::optional<nb::bytes>& replacement) {
     search::PatternOptions options;
     options.patterns = strings_of(patterns);
     options.is_fixed = fixed;
@@ -60,6 +61,10 @@ void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool f
                              : search::MatchBounds::any;
     options.is_multi_line = multi_line;
     options.dot_takes_newline = dot_all;
+    options.is_unicode = unicode;
+    if (replacement) {
+        options.replacement = string_of(*replacement);
+    }
     new (matcher) search::Matcher(options);
 }
 
@@ -94,6 +99,11 @@ struct ScanColumns {
     }
 };
 
+search::OutputColors colors_of(nb::handle values) {
+    const std::vector<std::string> colors = strings_of(nb::cast<nb::sequence>(values));
+    return {colors.at(0), colors.at(1), colors.at(2), colors.at(3)};
+}
+
 // The names of the options are those of the members of SearchOptions.
 SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher) {
     SearchOptions options;
@@ -104,21 +114,57 @@ SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher)
     const auto number = [&](const char* name, auto& option) {
         option = nb::cast<std::remove_reference_t<decltype(option)>>(values[name]);
     };
+    const auto text = [&](const char* name, auto& option) {
+        if (!values[name].is_none()) {
+            option = string_of(values[name]);
+        }
+    };
     options.output = static_cast<SearchOptions::Output>(nb::cast<int>(values["output"]));
     flag("is_inverted", options.is_inverted);
     flag("searches_binary", options.searches_binary);
+    flag("searches_after_nul", options.searches_after_nul);
+    flag("ignores_byte_order", options.ignores_byte_order);
     flag("only_matching", options.only_matching);
+    flag("prints_each_match", options.prints_each_match);
+    flag("prints_all_lines", options.prints_all_lines);
+    flag("prints_zero_counts", options.prints_zero_counts);
+    flag("trims", options.trims);
+    flag("replaces", options.replaces);
     flag("has_line_numbers", options.has_line_numbers);
     flag("has_paths", options.has_paths);
     flag("has_columns", options.has_columns);
+    flag("has_byte_offsets", options.has_byte_offsets);
     flag("has_heading", options.has_heading);
     flag("has_color", options.has_color);
     flag("has_null", options.has_null);
+    flag("has_preview", options.has_preview);
     flag("counts_matches", options.counts_matches);
     number("max_count", options.max_count);
     number("max_columns", options.max_columns);
     number("before", options.before);
     number("after", options.after);
+    options.context_separator.reset();
+    text("context_separator", options.context_separator);
+    text("match_separator", options.match_separator);
+    text("field_context_separator", options.field_context_separator);
+    options.path_separator = string_of(values["path_separator"]).at(0);
+    options.colors = colors_of(values["colors"]);
+    return options;
+}
+
+search::PathGlobs globs_of(const nb::dict& values) {
+    const auto list = [&](const char* name) {
+        return strings_of(nb::cast<nb::sequence>(values[name]));
+    };
+    return {search::GlobList(list("globs"), list("caseless_globs")),
+            search::GlobList(list("type_globs"))};
+}
+
+search::ListOptions list_options_of(const nb::dict& values) {
+    search::ListOptions options;
+    options.order = static_cast<search::ListOptions::Order>(nb::cast<int>(values["order"]));
+    options.max_depth = nb::cast<std::uint64_t>(values["max_depth"]);
+    options.max_size = nb::cast<std::uint64_t>(values["max_size"]);
     return options;
 }
 
@@ -126,18 +172,13 @@ SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher)
 class Search {
   public:
     Search(BlockReader& reader, const search::Matcher& matcher, Columns columns,
-           const nb::sequence& roots, const nb::sequence& globs, const nb::dict& options,
-           bool sorts_by_path, unsigned num_threads)
+           const nb::sequence& roots, const nb::dict& listing, const nb::dict& options,
+           unsigned num_threads)
         : columns_(std::move(columns)),
           matcher_(matcher),
           options_(options_of(options, matcher)),
-          globs_(strings_of(globs)),
-          files_(views(), roots_of(roots), globs_),
-          search_(reader, files_, matcher, options_, num_threads) {
-        if (!sorts_by_path) {
-            files_.sort_by_stream();
-        }
-    }
+          files_(views(), roots_of(roots), globs_of(listing), list_options_of(listing)),
+          search_(reader, files_, matcher, options_, num_threads) {}
 
     // Drops files that cannot have a match, judged by the heads of parts.
     void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size,
@@ -153,10 +194,7 @@ class Search {
         });
     }
 
-    bool needs_all_files() const {
-        return options_.is_inverted ||
-               options_.output == SearchOptions::Output::files_without_match;
-    }
+    bool needs_all_files() const { return options_.needs_all_files(); }
 
     nb::bytes blocks(std::uint64_t num_blocks, std::uint64_t block_size) const {
         const std::vector<std::uint8_t> has_files = files_.blocks(num_blocks, block_size);
@@ -228,7 +266,6 @@ class Search {
     const Columns columns_;
     const search::Matcher& matcher_;
     const SearchOptions options_;
-    search::PathGlobs globs_;
     search::FileList files_;
     search::ArchiveSearch search_;
     ScanColumns columns_of_scan_;
@@ -244,13 +281,14 @@ void bind_search(nb::module_& module) {
     nb::exception<search::SearchError>(module, "SearchError", PyExc_RuntimeError);
     nb::class_<search::Matcher>(module, "Matcher")
         .def("__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
-             "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a)
+             "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a, "unicode"_a,
+             "replacement"_a.none())
         .def("scan_table", &scan_table, "max_shared_bytes"_a);
     nb::class_<Search>(module, "Search")
         .def(nb::init<BlockReader&, const search::Matcher&, Columns, const nb::sequence&,
-                      const nb::sequence&, const nb::dict&, bool, unsigned>(),
+                      const nb::dict&, const nb::dict&, unsigned>(),
              nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), "reader"_a, "matcher"_a, "columns"_a,
-             "roots"_a, "globs"_a, "options"_a, "sorts_by_path"_a, "num_threads"_a)
+             "roots"_a, "listing"_a, "options"_a, "num_threads"_a)
         .def("skip_files", &Search::skip_files, "heads"_a, "word_rule"_a, "block_size"_a,
              "num_threads"_a)
         .def_prop_ro("needs_all_files", &Search::needs_all_files)

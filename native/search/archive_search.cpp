@@ -34,13 +34,13 @@ ArchiveSearch::ArchiveSearch(BlockReader& reader, const FileList& files, const M
 
 std::unique_ptr<LineSink> ArchiveSearch::make_sink() const {
     if (options_.output == SearchOptions::Output::json) {
-        return std::make_unique<JsonSink>();
+        return std::make_unique<JsonSink>(options_);
     }
     return std::make_unique<TextSink>(options_);
 }
 
 bool ArchiveSearch::is_large(const ListedFile& file) const {
-    return files_.layout(file).size > kLargeFile;
+    return files_.layout(file).size > kLargeFile && options_.output != SearchOptions::Output::files;
 }
 
 // The next units of files that are not large: none if the next file is large.
@@ -71,6 +71,12 @@ void ArchiveSearch::count(const FileCounts& counts, SearchTotals& totals) const 
 
 void ArchiveSearch::search_one(const ListedFile& file, MatchSession& session, LineSink& sink,
                                std::string& buffer, UnitResult& result) {
+    if (options_.output == SearchOptions::Output::files) {
+        sink.begin_file(files_.path(file));
+        sink.end_file({});
+        ++result.totals.num_files;
+        return;
+    }
     const std::uint64_t size = files_.layout(file).size;
     ReadPieces read;
     if (const ReadFailure failure = reader_.read_pieces(file.ino, 0, size, read)) {
@@ -90,7 +96,8 @@ void ArchiveSearch::search_one(const ListedFile& file, MatchSession& session, Li
         }
         text = buffer;
     }
-    count(search_file(options_, session, sink, files_.path(file), text), result.totals);
+    const NulMeaning meaning = nul_meaning(options_, file.is_root());
+    count(search_file(options_, meaning, session, sink, files_.path(file), text), result.totals);
 }
 
 ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
@@ -107,13 +114,19 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
         search_one(files_[index], session, *sink, buffer, result);
         throw_if_cancelled();
     }
-    result.found.output = sink->take_output();
+    take_output(*sink, result);
     return result;
 }
 
-void ArchiveSearch::append(UnitResult&& result, Found& found, bool begins_file) {
+void ArchiveSearch::take_output(LineSink& sink, UnitResult& result) {
+    LineSink::Output output = sink.take_output();
+    result.found.output = std::move(output.text);
+    result.needs_separator = output.needs_separator;
+}
+
+void ArchiveSearch::append(UnitResult&& result, Found& found) {
     if (!result.found.output.empty()) {
-        if (has_output_ && begins_file) {
+        if (has_output_ && result.needs_separator) {
             found.output += TextSink::separator(options_);
         }
         has_output_ = true;
@@ -144,7 +157,8 @@ void ArchiveSearch::begin_large(const ListedFile& file) {
         }
     };
     large_ = std::make_unique<LargeFileSearch>(
-        options_, matcher_, *large_sink_, files_.path(file), layout.size, read, num_threads_,
+        options_, nul_meaning(options_, file.is_root()), matcher_, *large_sink_, files_.path(file),
+        layout.size, read, num_threads_,
         scanned_ == nullptr ? std::nullopt : scanned_->blocks_of(layout));
 }
 
@@ -159,18 +173,15 @@ ArchiveSearch::Found ArchiveSearch::search_large_window() {
     } catch (const SearchError& error) {
         throw SearchError(files_.path(*large_file_) + ": " + error.what());
     }
-    result.found.output = large_sink_->take_output();
+    take_output(*large_sink_, result);
     if (!goes_on) {
         if (result.found.failed.empty()) {
             count(large_->counts(), result.totals);
         }
         large_ = nullptr;
     }
-    // A separator stands before the first output of the file, and not before later ones.
-    const bool continues = large_has_output_;
-    large_has_output_ = goes_on && (continues || !result.found.output.empty());
     Found found;
-    append(std::move(result), found, !continues);
+    append(std::move(result), found);
     return found;
 }
 

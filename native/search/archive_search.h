@@ -62,6 +62,7 @@ class ArchiveSearch {
     struct UnitResult {
         Found found;
         SearchTotals totals;
+        bool needs_separator = false;
     };
 
     std::unique_ptr<LineSink> make_sink() const;
@@ -72,7 +73,8 @@ class ArchiveSearch {
                     std::string& buffer, UnitResult& result);
     void begin_large(const ListedFile& file);
     Found search_large_window();
-    void append(UnitResult&& result, Found& found, bool begins_file = true);
+    static void take_output(LineSink& sink, UnitResult& result);
+    void append(UnitResult&& result, Found& found);
     void count(const FileCounts& counts, SearchTotals& totals) const;
 
     BlockReader& reader_;
@@ -88,7 +90,6 @@ class ArchiveSearch {
     std::unique_ptr<LineSink> large_sink_;
     std::unique_ptr<LargeFileSearch> large_;
     const ListedFile* large_file_ = nullptr;
-    bool large_has_output_ = false;
 };
 
 }  // namespace gompfs::search

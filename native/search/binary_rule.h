@@ -13,6 +13,19 @@
 
 namespace gompfs::search {
 
+// What a NUL in a file means.
+enum class NulMeaning {
+    none,
+    ends_search,
+    // NULs are ends of lines (--binary). The first match or line of context in what is read after
+    // the NUL was found is not printed, but ends the search, and the output says that the file
+    // matches.
+    ends_line,
+    // As ends_line, but NULs do not end lines: the file was named, and ripgrep has all of it in
+    // memory. The NUL is found in the first 64 KiB, or in a line that would be printed.
+    ends_output,
+};
+
 class BinaryRule {
   public:
     // Takes the next piece of the file: `text`, from file_offset to the end of a line or of the

@@ -48,14 +48,18 @@ std::vector<Entry> read_entries(const FileColumns& columns) {
 // Walks over the tree, from one root after another.
 class FileList::TreeReader {
   public:
-    TreeReader(FileList& list, const FileColumns& columns, PathGlobs& globs)
-        : list_(list), globs_(globs), entries_(read_entries(columns)) {
+    TreeReader(FileList& list, const FileColumns& columns, const PathGlobs& globs,
+               const ListOptions& options)
+        : list_(list), globs_(globs), options_(options), entries_(read_entries(columns)) {
         path_bytes_left_ = kMinPathBytes + kMeanPathBytes * entries_.size();
     }
 
     void add(const SearchRoot& root) {
         if (const auto file = find_file(root.ino)) {
             list_.files_.push_back({root.ino, add_directory(root.path), *file, ""});
+            return;
+        }
+        if (options_.max_depth == 0) {
             return;
         }
         levels_.push_back({add_directory(root.path + (root.path.empty() ? "" : "/")),
@@ -108,7 +112,7 @@ class FileList::TreeReader {
         const std::optional<std::uint32_t> file = find_file(entry.ino);
         const std::size_t first = file ? entries_.size() : first_of(entry.ino);
         const bool is_directory = first != entries_.size() && entries_[first].parent == entry.ino;
-        if (!file && !is_directory) {
+        if (!file && (!is_directory || levels_.size() >= options_.max_depth)) {
             return;  // a symlink, a device, an empty directory
         }
         if (!globs_.is_empty()) {
@@ -119,7 +123,9 @@ class FileList::TreeReader {
             }
         }
         if (file) {
-            list_.files_.push_back({entry.ino, directory, *file, entry.name});
+            if (list_.layouts_[*file].second.size <= options_.max_size) {
+                list_.files_.push_back({entry.ino, directory, *file, entry.name});
+            }
             return;
         }
         if (!visited_.insert(entry.ino).second) {
@@ -132,7 +138,8 @@ class FileList::TreeReader {
     }
 
     FileList& list_;
-    PathGlobs& globs_;
+    const PathGlobs& globs_;
+    const ListOptions& options_;
     const std::vector<Entry> entries_;
     std::uint64_t path_bytes_left_;
     std::unordered_set<std::uint64_t> visited_;  // directories
@@ -141,16 +148,23 @@ class FileList::TreeReader {
 };
 
 FileList::FileList(const FileColumns& columns, const std::vector<SearchRoot>& roots,
-                   PathGlobs& globs)
+                   const PathGlobs& globs, const ListOptions& options)
     : layouts_(read_file_layouts({columns.inos, columns.sizes},
                                  {columns.extent_inos, columns.file_offsets, columns.stream_offsets,
                                   columns.extent_sizes})) {
     if (layouts_.size() > ~std::uint32_t{0}) {
         fail_index_entry();
     }
-    TreeReader reader(*this, columns, globs);
+    TreeReader reader(*this, columns, globs, options);
     for (const SearchRoot& root : roots) {
+        const auto begin = static_cast<std::ptrdiff_t>(files_.size());
         reader.add(root);
+        if (options.order == ListOptions::Order::reversed_path) {
+            std::reverse(files_.begin() + begin, files_.end());
+        }
+    }
+    if (options.order == ListOptions::Order::stream) {
+        sort_by_stream();
     }
 }
 

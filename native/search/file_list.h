@@ -23,6 +23,15 @@ struct FileColumns {
     std::string_view extent_inos, file_offsets, stream_offsets, extent_sizes;  // by file and offset
 };
 
+// Which files are listed, and how. Limits do not apply to files that are roots.
+struct ListOptions {
+    enum class Order { stream, path, reversed_path };
+
+    Order order = Order::stream;
+    std::uint64_t max_depth = ~std::uint64_t{0};  // 1: only entries of the roots
+    std::uint64_t max_size = ~std::uint64_t{0};   // of a file
+};
+
 // An entry at which the search begins, and its path as it is printed.
 struct SearchRoot {
     std::string path;
@@ -33,14 +42,18 @@ struct ListedFile {
     std::uint64_t ino;
     std::uint32_t directory;  // index of a path
     std::uint32_t layout;     // index of a layout
-    std::string_view name;
+    std::string_view name;    // empty if the file is a root
+
+    bool is_root() const { return name.empty(); }
 };
 
 class FileList {
   public:
-    // Lists the files at and below the roots, in the order of their paths. Throws
-    // std::invalid_argument if the index is damaged. The columns must outlive the list.
-    FileList(const FileColumns& columns, const std::vector<SearchRoot>& roots, PathGlobs& globs);
+    // Lists the files at and below the roots: in the order of their bytes in the stream, or of the
+    // paths below each root. Throws std::invalid_argument if the index is damaged. The columns must
+    // outlive the list.
+    FileList(const FileColumns& columns, const std::vector<SearchRoot>& roots,
+             const PathGlobs& globs, const ListOptions& options);
 
     std::size_t size() const { return files_.size(); }
     const ListedFile& operator[](std::size_t index) const { return files_[index]; }
@@ -65,11 +78,10 @@ class FileList {
     // Returns for each block of the stream, of num_blocks, 1 if a file has bytes there, else 0.
     std::vector<std::uint8_t> blocks(std::uint64_t num_blocks, std::uint64_t block_size) const;
 
-    // Puts the files in the order of their bytes in the stream.
-    void sort_by_stream();
-
   private:
     class TreeReader;
+
+    void sort_by_stream();
 
     std::vector<std::string> directories_;  // their paths, with a slash at the end
     std::vector<ListedFile> files_;

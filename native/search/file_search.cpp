@@ -20,28 +20,36 @@ struct TextEnd {
     std::optional<std::uint64_t> nul_offset;
 };
 
-TextEnd find_end(std::string_view text, bool is_multi_line) {
+TextEnd find_end(std::string_view text, bool is_whole, const SearchOptions& options) {
     BinaryRule rule;
     const auto end = rule.advance(text, 0, true);
     if (!end) {
         return {text.size(), std::nullopt};
     }
-    if (!is_multi_line) {
+    if (!is_whole) {
         return {static_cast<std::size_t>(*end), rule.nul_offset()};
     }
     // ripgrep reads the whole file then, and looks for a NUL at its beginning and in matches.
     const std::uint64_t nul = *rule.nul_offset();
-    return nul < kMultiLineBinary ? TextEnd{0, nul} : TextEnd{text.size(), std::nullopt};
+    if (nul < kMultiLineBinary) {
+        return {0, nul};
+    }
+    if (options.prints_all_lines) {
+        return {line_at(text, static_cast<std::size_t>(nul)).begin, nul};
+    }
+    return {text.size(), std::nullopt};
 }
 
-// Drops the ranges from the first one on that has a NUL. Returns where that is.
-std::optional<std::uint64_t> stop_at_nul(std::string_view text, std::vector<LineRange>& ranges) {
+// Drops the ranges from the first one on that has a NUL, and the text from there on. Returns where
+// the NUL is.
+std::optional<std::uint64_t> stop_at_nul(std::string_view& text, std::vector<LineRange>& ranges) {
     for (std::size_t index = 0; index < ranges.size(); ++index) {
         const std::size_t nul = text.find('\0', ranges[index].begin);
         if (nul == std::string_view::npos) {
             return std::nullopt;
         }
         if (nul < ranges[index].end) {
+            text = text.substr(0, ranges[index].begin);
             ranges.resize(index);
             return nul;
         }
@@ -49,13 +57,27 @@ std::optional<std::uint64_t> stop_at_nul(std::string_view text, std::vector<Line
     return std::nullopt;
 }
 
+Encoding searched_encoding(std::string_view beginning, const SearchOptions& options) {
+    return options.ignores_byte_order ? Encoding::plain : encoding_of(beginning);
+}
+
 }  // namespace
 
-FileCounts search_file(const SearchOptions& options, MatchSession& session, LineSink& sink,
-                       std::string_view path, std::string_view bytes) {
+NulMeaning nul_meaning(const SearchOptions& options, bool is_named) {
+    if (options.searches_binary) {
+        return NulMeaning::none;
+    }
+    if (!is_named && !options.searches_after_nul) {
+        return NulMeaning::ends_search;
+    }
+    return is_named || options.is_multi_line ? NulMeaning::ends_output : NulMeaning::ends_line;
+}
+
+FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSession& session,
+                       LineSink& sink, std::string_view path, std::string_view bytes) {
     std::string decoded;
     std::string_view text = bytes;
-    const Encoding encoding = encoding_of(bytes);
+    const Encoding encoding = searched_encoding(bytes, options);
     if (encoding == Encoding::utf8_mark) {
         text.remove_prefix(kMaxMark);
     } else if (encoding != Encoding::plain) {
@@ -65,40 +87,51 @@ FileCounts search_file(const SearchOptions& options, MatchSession& session, Line
         text = decoded;
     }
     TextEnd end{text.size(), std::nullopt};
-    if (!options.searches_binary) {
-        end = find_end(text, options.is_multi_line);
+    if (meaning != NulMeaning::none) {
+        end = find_end(text, options.is_multi_line || meaning == NulMeaning::ends_output, options);
     }
-    text = text.substr(0, end.end);
+    FileWalker walker(options, sink, path, meaning == NulMeaning::ends_output);
+    if (meaning == NulMeaning::ends_search) {
+        text = text.substr(0, end.end);
+    } else if (end.nul_offset) {
+        walker.hide_from(end.end, *end.nul_offset);
+        if (meaning == NulMeaning::ends_line) {
+            decoded = text;
+            std::replace(decoded.begin(), decoded.end(), '\0', '\n');
+            text = decoded;
+        }
+    }
     session.prepare(text);
-    FileWalker walker(options, sink, path);
     std::vector<LineRange> ranges;
     find_ranges(session, options.is_multi_line, options.is_inverted, text, 0, text.size(),
                 walker.num_wanted(), ranges);
-    if (options.is_multi_line && !options.searches_binary && !end.nul_offset) {
+    if (options.is_multi_line && meaning == NulMeaning::ends_search && !end.nul_offset) {
         end.nul_offset = stop_at_nul(text, ranges);
     }
     walker.walk(text, 0, 0, ranges, session, true);
-    walker.finish(walker.is_done() ? std::nullopt : end.nul_offset);
+    walker.finish(meaning == NulMeaning::ends_search ? end.nul_offset : std::nullopt);
     return walker.counts();
 }
 
-LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& matcher,
-                                 LineSink& sink, std::string path, std::uint64_t size, Read read,
-                                 unsigned num_threads, std::optional<ScannedFile> scanned)
+LargeFileSearch::LargeFileSearch(const SearchOptions& options, NulMeaning meaning,
+                                 const Matcher& matcher, LineSink& sink, std::string path,
+                                 std::uint64_t size, Read read, unsigned num_threads,
+                                 std::optional<ScannedFile> scanned)
     : options_(options),
+      meaning_(meaning),
       matcher_(matcher),
       path_(std::move(path)),
       size_(size),
       read_(std::move(read)),
       num_threads_(num_threads),
-      walker_(options_, sink, path_),
+      walker_(options_, sink, path_, meaning == NulMeaning::ends_output),
       session_(matcher),
       scanned_(scanned && can_skip(*scanned) ? std::move(scanned) : std::nullopt) {}
 
 // Whether nothing but matches and their context is of interest.
 bool LargeFileSearch::can_skip(const ScannedFile& scanned) const {
-    return !options_.is_inverted && !options_.is_multi_line &&
-           (options_.searches_binary || !scanned.has_nul());
+    return !options_.is_inverted && !options_.is_multi_line && !options_.prints_all_lines &&
+           (meaning_ == NulMeaning::none || !scanned.has_nul());
 }
 
 // Passes over the next blocks if no line that is of interest begins there, or goes on.
@@ -139,7 +172,8 @@ void LargeFileSearch::read_more() {
         const std::size_t before = text_.size();
         read_(read_offset_, size, text_);
         if (read_offset_ == 0) {
-            const Encoding encoding = encoding_of(std::string_view(text_).substr(before));
+            const Encoding encoding =
+                searched_encoding(std::string_view(text_).substr(before), options_);
             if (encoding == Encoding::utf8_mark) {
                 text_.erase(before, kMaxMark);
                 mark_size_ = kMaxMark;
@@ -180,6 +214,39 @@ std::vector<LineRange> LargeFileSearch::find_window_ranges(std::string_view wind
     return ranges;
 }
 
+// Looks for a NUL in the window that ends at `end`. Returns where its search ends.
+std::size_t LargeFileSearch::find_window_end(std::size_t end, bool is_end) {
+    if (meaning_ == NulMeaning::none || scanned_) {
+        return end;
+    }
+    const std::uint64_t searched = text_offset_ + num_old_;
+    std::uint64_t stop = searched;
+    if (options_.is_multi_line || meaning_ == NulMeaning::ends_output) {
+        if (searched == 0) {
+            const TextEnd found = find_end(text_, true, options_);
+            nul_offset_ = found.nul_offset;
+            stop = found.end;
+            if (nul_offset_ && meaning_ != NulMeaning::ends_search) {
+                walker_.hide_from(stop, *nul_offset_);
+            }
+        }
+    } else if (!nul_offset_) {
+        const std::string_view complete = std::string_view(text_).substr(num_old_, end - num_old_);
+        if (const auto found = binary_rule_.advance(complete, searched, is_end)) {
+            nul_offset_ = binary_rule_.nul_offset();
+            stop = std::max(*found, searched);
+            if (meaning_ == NulMeaning::ends_line) {
+                walker_.hide_from(stop, *nul_offset_);
+            }
+        }
+    }
+    if (meaning_ == NulMeaning::ends_line && nul_offset_) {
+        std::replace(text_.begin(), text_.end(), '\0', '\n');
+    }
+    const bool ends_here = meaning_ == NulMeaning::ends_search && nul_offset_;
+    return ends_here ? num_old_ + static_cast<std::size_t>(stop - searched) : end;
+}
+
 bool LargeFileSearch::search_window() {
     if (scanned_ && read_offset_ != 0 && !utf16_ && !walker_.is_in_context()) {
         skip();
@@ -190,30 +257,18 @@ bool LargeFileSearch::search_window() {
     if (!is_end && (newline == std::string::npos || newline < num_old_)) {
         return true;  // no line is complete yet
     }
-    std::size_t end = is_end ? text_.size() : newline + 1;
-    std::optional<std::uint64_t> nul_offset;
-    if (!options_.searches_binary && options_.is_multi_line) {
-        const TextEnd stop = find_end(text_, true);
-        end = stop.end;
-        nul_offset = stop.nul_offset;
-    } else if (!options_.searches_binary && !scanned_) {
-        const std::string_view complete = std::string_view(text_).substr(num_old_, end - num_old_);
-        if (const auto stop = binary_rule_.advance(complete, text_offset_ + num_old_, is_end)) {
-            nul_offset = binary_rule_.nul_offset();
-            const std::uint64_t searched = text_offset_ + num_old_;
-            end = num_old_ + static_cast<std::size_t>(std::max(*stop, searched) - searched);
-        }
-    }
-    const std::string_view window = std::string_view(text_).substr(0, end);
+    const std::size_t end = find_window_end(is_end ? text_.size() : newline + 1, is_end);
+    std::string_view window = std::string_view(text_).substr(0, end);
     std::vector<LineRange> ranges = find_window_ranges(window, num_old_);
-    if (options_.is_multi_line && !options_.searches_binary && !nul_offset) {
-        nul_offset = stop_at_nul(window, ranges);
+    const bool ends_at_nul = meaning_ == NulMeaning::ends_search;
+    if (options_.is_multi_line && ends_at_nul && !nul_offset_) {
+        nul_offset_ = stop_at_nul(window, ranges);
     }
     session_.prepare(window);
-    const bool is_last = is_end || nul_offset;
+    const bool is_last = is_end || (ends_at_nul && nul_offset_);
     walker_.walk(window, num_old_, text_offset_, ranges, session_, is_last);
     if (is_last || walker_.is_done()) {
-        walker_.finish(walker_.is_done() ? std::nullopt : nul_offset);
+        walker_.finish(ends_at_nul ? nul_offset_ : std::nullopt);
         return false;
     }
     const std::size_t kept = walker_.num_kept(window);

@@ -17,9 +17,12 @@
 
 namespace gompfs::search {
 
+// What a NUL means in a file that was named, or found in a directory.
+NulMeaning nul_meaning(const SearchOptions& options, bool is_named);
+
 // Searches a file whose bytes are in memory. Returns what was found.
-FileCounts search_file(const SearchOptions& options, MatchSession& session, LineSink& sink,
-                       std::string_view path, std::string_view bytes);
+FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSession& session,
+                       LineSink& sink, std::string_view path, std::string_view bytes);
 
 // Searches a file that is too large to be in memory at once. The lines of a window are searched on
 // several threads.
@@ -29,9 +32,9 @@ class LargeFileSearch {
     using Read = std::function<void(std::uint64_t offset, std::size_t size, std::string& text)>;
 
     // With `scanned`, ranges without matches are not read.
-    LargeFileSearch(const SearchOptions& options, const Matcher& matcher, LineSink& sink,
-                    std::string path, std::uint64_t size, Read read, unsigned num_threads,
-                    std::optional<ScannedFile> scanned = std::nullopt);
+    LargeFileSearch(const SearchOptions& options, NulMeaning meaning, const Matcher& matcher,
+                    LineSink& sink, std::string path, std::uint64_t size, Read read,
+                    unsigned num_threads, std::optional<ScannedFile> scanned = std::nullopt);
 
     // Searches the next window. Returns false after the last one. Throws SearchError if a line is
     // too long, and what `read` throws.
@@ -43,9 +46,11 @@ class LargeFileSearch {
     bool can_skip(const ScannedFile& scanned) const;
     void skip();
     void read_more();
+    std::size_t find_window_end(std::size_t end, bool is_end);
     std::vector<LineRange> find_window_ranges(std::string_view window, std::size_t from);
 
     const SearchOptions& options_;
+    const NulMeaning meaning_;
     const Matcher& matcher_;
     const std::string path_;
     const std::uint64_t size_;
@@ -54,6 +59,7 @@ class LargeFileSearch {
     FileWalker walker_;
     MatchSession session_;
     BinaryRule binary_rule_;
+    std::optional<std::uint64_t> nul_offset_;  // of the first NUL that was found
     std::optional<Utf16Decoder> utf16_;
     const std::optional<ScannedFile> scanned_;
     std::string text_;

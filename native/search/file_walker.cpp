@@ -39,21 +39,24 @@ void FileWalker::walk(std::string_view window, std::size_t num_old, std::uint64_
                       std::span<const LineRange> ranges, MatchSession& session, bool is_last) {
     window_ = window;
     window_offset_ = file_offset;
+    session_ = &session;
     counts_.num_bytes += window.size() - num_old;
     for (const LineRange& range : ranges) {
         const bool is_allowed = num_allowed() != 0;
         if (options_.prints_lines()) {
             begin_file();
-            add_after(range.begin);
-            if (!is_allowed && after_left_ == 0) {
+            add_other_lines(range.begin);
+            if (is_stopped_ || (!is_allowed && after_left_ == 0)) {
                 return;
             }
             add_before(range);
         }
-        add_match(range, session);
+        if (is_stopped_ || !add_match(range)) {
+            return;
+        }
     }
-    add_after(window.size());
-    if (!is_last && needs_numbers()) {
+    add_other_lines(window.size());
+    if (!is_last && options_.has_line_numbers) {
         line_number(window.size());  // the next window counts from here
     }
 }
@@ -78,17 +81,67 @@ std::uint64_t FileWalker::line_number(std::size_t position) {
     return num_lines_ - count_newlines(window_.substr(position, counted - position)) + 1;
 }
 
+// Lines with what the options need to know of them.
+FoundLines FileWalker::found(const LineRange& range, bool has_matches) {
+    const std::string_view bytes = window_.substr(range.begin, range.end - range.begin);
+    matches_.clear();
+    const bool is_replaced = options_.replaces && options_.output == Output::lines;
+    if (has_matches && options_.needs_matches()) {
+        find_matches(*session_, window_.substr(range.begin), bytes.size(), options_.is_multi_line,
+                     is_replaced, matches_);
+    }
+    FoundLines lines{bytes, options_.has_line_numbers ? line_number(range.begin) : 0,
+                     window_offset_ + range.begin, matches_};
+    if (is_replaced && !matches_.empty()) {
+        session_->replace(window_.substr(range.begin), bytes.size(), matches_, replaced_);
+        lines.matches = replaced_.matches;
+        lines.printed = replaced_.text;
+        if (matches_.back().begin == bytes.size()) {
+            matches_.pop_back();
+        }
+        lines.num_matches = matches_.size();
+    }
+    return lines;
+}
+
+// Returns whether lines are hidden, and end the search.
+bool FileWalker::stops_at(const LineRange& range) {
+    if (looks_for_nul_ && !nul_offset_ && options_.prints_lines()) {
+        const std::size_t nul = window_.substr(0, range.end).find('\0', range.begin);
+        if (nul != std::string_view::npos) {
+            hide_from(window_offset_ + range.begin, window_offset_ + nul);
+        }
+    }
+    if (hidden_from_ && window_offset_ + range.begin >= *hidden_from_) {
+        is_past_nul_ = true;
+        is_stopped_ = options_.output == Output::lines;
+    }
+    return is_stopped_;
+}
+
 void FileWalker::add_context(const Line& line) {
-    sink_.context({window_.substr(line.begin, line.next - line.begin),
-                   needs_numbers() ? line_number(line.begin) : 0,
-                   window_offset_ + line.begin,
-                   {}});
+    if (is_stopped_ || stops_at({line.begin, line.next})) {
+        return;
+    }
+    begin_file();
+    sink_.context(found({line.begin, line.next}, options_.is_inverted));
     shown_end_ = window_offset_ + line.next;
+}
+
+// Passes on lines without a match, up to a position.
+void FileWalker::add_other_lines(std::size_t until) {
+    if (!options_.prints_all_lines || !options_.prints_lines()) {
+        add_after(until);
+        return;
+    }
+    while (!is_stopped_ && num_allowed() != 0 && shown_end_ < window_offset_ + until) {
+        add_context(line_from(window_, static_cast<std::size_t>(shown_end_ - window_offset_)));
+    }
 }
 
 // Passes on what is left of the context after the last match, up to a position.
 void FileWalker::add_after(std::size_t until) {
-    while (after_left_ != 0 && shown_end_ < window_offset_ + until) {
+    while (!is_stopped_ && after_left_ != 0 && shown_end_ < window_offset_ + until) {
         --after_left_;
         add_context(line_from(window_, static_cast<std::size_t>(shown_end_ - window_offset_)));
     }
@@ -106,39 +159,41 @@ void FileWalker::add_before(const LineRange& range) {
     if (shown_end_ != 0 && window_offset_ + begin > shown_end_) {
         sink_.gap();
     }
-    while (begin < range.begin) {
+    while (!is_stopped_ && begin < range.begin) {
         const Line line = line_from(window_, begin);
         add_context(line);
         begin = line.next;
     }
 }
 
-void FileWalker::add_match(const LineRange& range, MatchSession& session) {
+// Returns false if the match ends the search.
+bool FileWalker::add_match(const LineRange& range) {
     const bool is_counted = num_allowed() != 0;
-    const std::size_t after_left = is_counted ? options_.after : after_left_ - 1;
-    const std::string_view bytes = window_.substr(range.begin, range.end - range.begin);
-    const std::size_t num_lines =
-        options_.is_multi_line ? count_newlines(bytes) + !bytes.ends_with('\n') : 1;
-    counts_.num_matched_lines += is_counted ? 1 : 0;
-    counts_.num_lines += is_counted ? num_lines : 0;
-    matches_.clear();
-    if (options_.needs_matches()) {
-        find_matches(session, window_.substr(range.begin), bytes.size(), options_.is_multi_line,
-                     matches_);
-        counts_.num_matches += matches_.size();
+    if (stops_at(range)) {
+        ++counts_.num_matched_lines;
+        return false;
     }
+    const std::size_t after_left = is_counted ? options_.after : after_left_ - 1;
+    const FoundLines lines = found(range, !options_.is_inverted);
+    const std::size_t num_lines =
+        options_.is_multi_line ? count_newlines(lines.bytes) + !lines.bytes.ends_with('\n') : 1;
+    counts_.num_matched_lines += is_counted ? 1 : 0;
+    counts_.num_lines += num_lines;
+    counts_.num_matches += matches_.size();
     if (options_.prints_lines()) {
-        sink_.matched({bytes, needs_numbers() ? line_number(range.begin) : 0,
-                       window_offset_ + range.begin, matches_});
+        sink_.matched(lines);
         shown_end_ = window_offset_ + range.end;
         after_left_ = after_left;
     }
+    return true;
 }
 
-void FileWalker::finish(std::optional<std::uint64_t> binary_offset) {
-    counts_.binary_offset = binary_offset;
+void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
+    const bool is_binary = end_offset && !is_done();
     const bool has_matches = counts_.num_matched_lines != 0;
-    const bool is_binary = counts_.binary_offset.has_value();
+    if (is_past_nul_ || !is_done()) {
+        counts_.binary_offset = is_binary ? end_offset : nul_offset_;
+    }
     switch (options_.output) {
         case Output::lines:
         case Output::json:
@@ -147,7 +202,8 @@ void FileWalker::finish(std::optional<std::uint64_t> binary_offset) {
             }
             break;
         case Output::count:
-            if (!has_matches || is_binary) {
+        case Output::count_matches:
+            if ((!has_matches && !options_.prints_zero_counts) || is_binary) {
                 return;
             }
             break;
@@ -160,6 +216,8 @@ void FileWalker::finish(std::optional<std::uint64_t> binary_offset) {
             if (has_matches || is_binary) {
                 return;
             }
+            break;
+        case Output::files:
             break;
     }
     begin_file();

@@ -4,20 +4,31 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "search/line_ranges.h"
 #include "search/line_sink.h"
+#include "search/replacement.h"
 #include "search/search_options.h"
 
 namespace gompfs::search {
 
 class FileWalker {
   public:
-    FileWalker(const SearchOptions& options, LineSink& sink, std::string_view path)
-        : options_(options), sink_(sink), path_(path) {}
+    // If looks_for_nul, a line with a NUL is hidden, and those after it; see hide_from.
+    FileWalker(const SearchOptions& options, LineSink& sink, std::string_view path,
+               bool looks_for_nul)
+        : options_(options), sink_(sink), path_(path), looks_for_nul_(looks_for_nul) {}
+
+    // From a file offset on, lines are not printed as text. The first one that would be printed
+    // ends the search. The NUL is why.
+    void hide_from(std::uint64_t file_offset, std::uint64_t nul_offset) {
+        hidden_from_ = file_offset;
+        nul_offset_ = nul_offset;
+    }
 
     // Takes the matched ranges of a window, whose first `num_old` bytes are the end of the window
     // before, for context. file_offset is that of the window.
@@ -30,14 +41,14 @@ class FileWalker {
     // Whether the next lines are context after a match.
     bool is_in_context() const { return after_left_ != 0; }
 
-    // Ends the file. binary_offset is that of the NUL that ended the search, if one did.
-    void finish(std::optional<std::uint64_t> binary_offset);
+    // Ends the file. end_offset is that of the NUL at which the text ends, if there is one.
+    void finish(std::optional<std::uint64_t> end_offset);
 
     // How many more ranges of lines are of interest: those that --max-count allows, and those that
     // may be in the context after the last of them.
     std::uint64_t num_wanted() const;
     // Whether nothing after the last window is of interest, not even as context.
-    bool is_done() const { return num_allowed() == 0 && after_left_ == 0; }
+    bool is_done() const { return is_stopped_ || (num_allowed() == 0 && after_left_ == 0); }
     // How much of the end of a window the next window needs again.
     std::size_t num_kept(std::string_view window) const;
 
@@ -46,23 +57,29 @@ class FileWalker {
   private:
     std::uint64_t num_allowed() const;
     void begin_file();
+    void add_other_lines(std::size_t until);
     void add_after(std::size_t until);
     void add_before(const LineRange& range);
-    void add_match(const LineRange& range, MatchSession& session);
+    bool add_match(const LineRange& range);
     void add_context(const Line& line);
+    bool stops_at(const LineRange& range);
+    FoundLines found(const LineRange& range, bool has_matches);
     std::uint64_t line_number(std::size_t position);
-    bool needs_numbers() const {
-        return options_.has_line_numbers || options_.output == SearchOptions::Output::json;
-    }
 
     const SearchOptions& options_;
     LineSink& sink_;
     const std::string_view path_;
+    const bool looks_for_nul_;
+    std::optional<std::uint64_t> hidden_from_, nul_offset_;
+    bool is_past_nul_ = false;  // a line was hidden, or would be if lines were printed as text
+    bool is_stopped_ = false;   // at a hidden line
     FileCounts counts_;
     std::vector<Match> matches_;
+    ReplacedText replaced_;
     bool has_begun_ = false;
     std::size_t after_left_ = 0;
     std::uint64_t shown_end_ = 0;  // file offset after the last line that was passed on
+    MatchSession* session_ = nullptr;
     std::string_view window_;
     std::uint64_t window_offset_ = 0;
     std::uint64_t counted_to_ = 0;  // file offset up to which lines were counted

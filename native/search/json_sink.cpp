@@ -28,7 +28,8 @@ void JsonSink::begin_file(std::string_view path) {
 void JsonSink::add_lines(std::string_view type, const FoundLines& lines) {
     output_ += R"({"type":")" + std::string(type) + R"(","data":{"path":)" + path_ + ",\"lines\":";
     append_json_bytes(output_, lines.bytes);
-    output_ += ",\"line_number\":" + std::to_string(lines.line_number) +
+    output_ += ",\"line_number\":" +
+               (options_.has_line_numbers ? std::to_string(lines.line_number) : "null") +
                ",\"absolute_offset\":" + std::to_string(lines.file_offset) + ",\"submatches\":[";
     const char* separator = "";
     for (const auto [begin, end] : lines.matches) {
@@ -44,13 +45,14 @@ void JsonSink::end_file(const FileCounts& counts) {
     output_ += R"({"type":"end","data":{"path":)" + path_ + ",\"binary_offset\":" +
                (counts.binary_offset ? std::to_string(*counts.binary_offset) : "null") +
                R"(,"stats":{"elapsed":{"secs":0,"nanos":0,"human":"0.000000s"},"searches":1,)"
-               R"("searches_with_match":1,"bytes_searched":)" +
-               std::to_string(counts.num_bytes) +
+               R"("searches_with_match":)" +
+               (counts.num_matched_lines != 0 ? "1" : "0") +
+               ",\"bytes_searched\":" + std::to_string(counts.num_bytes) +
                ",\"bytes_printed\":" + std::to_string(output_.size()) +
                ",\"matched_lines\":" + std::to_string(counts.num_lines) +
                ",\"matches\":" + std::to_string(counts.num_matches) + "}}}\n";
 }
 
-std::string JsonSink::take_output() { return std::exchange(output_, {}); }
+LineSink::Output JsonSink::take_output() { return {std::exchange(output_, {})}; }
 
 }  // namespace gompfs::search

@@ -81,17 +81,14 @@ void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, st
 }
 
 void find_matches(MatchSession& session, std::string_view text, std::size_t size,
-                  bool is_multi_line, std::vector<Match>& matches) {
-    constexpr std::size_t kLookAhead = 128;  // as in ripgrep
+                  bool is_multi_line, bool counts_end, std::vector<Match>& matches) {
     matches.clear();
-    if (!is_multi_line && size != 0 && text[size - 1] == '\n') {
-        --size;
-    }
-    text = text.substr(0, is_multi_line ? size + kLookAhead : size);
+    const std::size_t limit = size + (counts_end && size != 0 && text[size - 1] != '\n' ? 1 : 0);
+    text = matched_part(text, size, is_multi_line);
     std::size_t last_end = LiteralFinder::kNone;
-    for (std::size_t at = 0; at <= size;) {
+    for (std::size_t at = 0; at < limit && at <= text.size();) {
         const auto match = session.find(text, at);
-        if (!match || (is_multi_line && match->begin >= size && size != 0)) {
+        if (!match || match->begin >= limit) {
             return;
         }
         const bool is_empty = match->begin == match->end;

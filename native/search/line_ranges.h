@@ -23,8 +23,10 @@ void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, st
                  std::size_t from, std::size_t to, std::size_t max_ranges,
                  std::vector<LineRange>& ranges);
 
-// All matches in the lines that the first `size` bytes of a text are, without overlaps.
+// All matches in the lines that the first `size` bytes of a text are, without overlaps. As in
+// ripgrep, an empty match at the end of a last line without a line feed counts only if
+// `counts_end`, for --replace.
 void find_matches(MatchSession& session, std::string_view text, std::size_t size,
-                  bool is_multi_line, std::vector<Match>& matches);
+                  bool is_multi_line, bool counts_end, std::vector<Match>& matches);
 
 }  // namespace gompfs::search

@@ -17,6 +17,10 @@ struct FoundLines {
     std::uint64_t line_number;
     std::uint64_t file_offset;
     std::span<const Match> matches;  // in `bytes`; empty if the options do not need them
+    // With --replace, the text to print, in which `matches` are the replacements. Else that of
+    // `bytes`. Without --multiline, it has no line feed at its end.
+    std::string_view printed = bytes;
+    std::size_t num_matches = matches.size();  // in `bytes`
 };
 
 // What was found in a file.
@@ -37,8 +41,13 @@ class LineSink {
     virtual void context(const FoundLines& line) = 0;
     virtual void gap() = 0;  // between lines of context that do not follow each other
     virtual void end_file(const FileCounts& counts) = 0;
-    // What the sink wrote since the last call.
-    virtual std::string take_output() = 0;
+    // What the sink wrote since the last call, and whether a separator belongs before it, if there
+    // was output before.
+    struct Output {
+        std::string text;
+        bool needs_separator = false;
+    };
+    virtual Output take_output() = 0;
 };
 
 }  // namespace gompfs::search

@@ -1,9 +1,6 @@
 // Compiles patterns and matches them; see matcher.h.
 #include "search/matcher.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -11,6 +8,7 @@
 #include "common/cancellation.h"
 #include "common/utf8.h"
 #include "search/lines.h"
+#include "search/pcre.h"
 
 namespace gompfs::search {
 namespace {
@@ -25,35 +23,11 @@ constexpr std::uint32_t kMaxHeap = 64 << 10;    // in KiB, where PCRE2 has no co
 // Shorter literals of a set are found too often to look for them first.
 constexpr std::size_t kShortestOfSet = 3;
 
-template <auto Free>
-struct FreeWith {
-    template <typename Object>
-    void operator()(Object* object) const {
-        Free(object);
-    }
-};
-
-using Code = std::unique_ptr<pcre2_code, FreeWith<pcre2_code_free>>;
-using MatchData = std::unique_ptr<pcre2_match_data, FreeWith<pcre2_match_data_free>>;
-using MatchContext = std::unique_ptr<pcre2_match_context, FreeWith<pcre2_match_context_free>>;
-using CompileContext = std::unique_ptr<pcre2_compile_context, FreeWith<pcre2_compile_context_free>>;
-using JitStack = std::unique_ptr<pcre2_jit_stack, FreeWith<pcre2_jit_stack_free>>;
-
-PCRE2_SPTR bytes_of(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
-
 std::string message_of(int error) {
     PCRE2_UCHAR text[256];
     return pcre2_get_error_message(error, text, sizeof text) < 0
                ? "error " + std::to_string(error)
                : reinterpret_cast<const char*>(text);
-}
-
-template <typename Object>
-Object* require_memory(Object* object) {
-    if (object == nullptr) {
-        throw std::bad_alloc();
-    }
-    return object;
 }
 
 Node parse_one(const std::string& pattern, const PatternOptions& options, SyntaxFlags flags) {
@@ -90,7 +64,8 @@ Node parse_all(const PatternOptions& options, const SyntaxFlags& flags) {
     return alternate(std::move(parsed));
 }
 
-Node parse(const PatternOptions& options) {
+// Parses all patterns. The names of groups are appended to `groups`, if it is given.
+Node parse(const PatternOptions& options, std::vector<std::string>* groups = nullptr) {
     std::size_t size = 0;
     for (const std::string& pattern : options.patterns) {
         size += pattern.size();
@@ -101,9 +76,14 @@ Node parse(const PatternOptions& options) {
     SyntaxFlags flags;
     flags.is_caseless = options.is_caseless;
     flags.dot_takes_newline = options.dot_takes_newline;
+    flags.is_unicode = options.is_unicode;
+    flags.groups = groups;
     Node node = parse_all(options, flags);
     if (options.is_smart_case && !options.is_caseless && is_smartly_caseless(node)) {
         flags.is_caseless = true;
+        if (groups != nullptr) {
+            groups->clear();
+        }
         node = parse_all(options, flags);
     }
     return node;
@@ -113,11 +93,11 @@ Node parse(const PatternOptions& options) {
 
 class CompiledPattern {
   public:
-    CompiledPattern(const PcreText& text, bool is_utf8) {
+    CompiledPattern(const PcreText& text, bool is_utf8, bool has_groups) {
         const CompileContext context(require_memory(pcre2_compile_context_create(nullptr)));
         pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
-        std::uint32_t flags = PCRE2_USE_OFFSET_LIMIT | PCRE2_MULTILINE | PCRE2_NO_AUTO_CAPTURE |
-                              PCRE2_NEVER_BACKSLASH_C;
+        std::uint32_t flags = PCRE2_USE_OFFSET_LIMIT | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+        flags |= has_groups ? 0 : PCRE2_NO_AUTO_CAPTURE;
         // A dot does not match bytes that are not UTF-8, so .* may begin after such a byte.
         flags |= is_utf8 ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NO_DOTSTAR_ANCHOR : 0;
         flags |= text.is_caseless ? PCRE2_CASELESS : 0;
@@ -140,22 +120,40 @@ Matcher::Matcher(const PatternOptions& options)
     // As in ripgrep: otherwise lines would be searched one way with -U, and another way without.
     is_multi_line_ =
         is_multi_line_ && (options.bounds == MatchBounds::lines || matches_newline(pattern));
-    const auto write = [&](TextKind kind) {
-        return write_pcre(pattern, kind, options.bounds, is_multi_line_);
-    };
     required_ = find_required_literals(pattern);
     // In a search for lines, PCRE2 keeps line feeds out of matches.
     is_literal_ = required_.is_whole && options.bounds == MatchBounds::any &&
                   (is_multi_line_ || !matches_newline(pattern));
     make_finder();
-    if (is_literal_) {
-        return;
+    if (!is_literal_) {
+        patterns_ = compile(pattern, false);
     }
+    if (options.replacement) {
+        make_replacement();
+    }
+}
+
+CompiledPatterns Matcher::compile(const Node& pattern, bool has_groups) const {
+    const auto compile = [&](TextKind kind) {
+        const PcreText text = write_pcre(pattern, kind, options_.bounds, is_multi_line_);
+        return std::make_unique<CompiledPattern>(text, kind == TextKind::utf8, has_groups);
+    };
+    CompiledPatterns compiled;
     if (matches_bytes(pattern)) {
-        other_ = std::make_unique<CompiledPattern>(write(TextKind::bytes), false);
+        compiled.other = compile(TextKind::bytes);
     } else {
-        ascii_ = std::make_unique<CompiledPattern>(write(TextKind::ascii), false);
-        other_ = std::make_unique<CompiledPattern>(write(TextKind::utf8), true);
+        compiled.ascii = compile(TextKind::ascii);
+        compiled.other = compile(TextKind::utf8);
+    }
+    return compiled;
+}
+
+void Matcher::make_replacement() {
+    std::vector<std::string> groups;
+    const Node pattern = parse(options_, &groups);
+    replacement_.emplace(*options_.replacement, groups);
+    if (replacement_->has_groups()) {
+        with_groups_ = compile(pattern, true);
     }
 }
 
@@ -198,6 +196,7 @@ Matcher::~Matcher() = default;
 
 struct MatchSession::State {
     MatchData data{require_memory(pcre2_match_data_create(1, nullptr))};
+    MatchData groups;
     MatchContext context{require_memory(pcre2_match_context_create(nullptr))};
     JitStack stack{require_memory(pcre2_jit_stack_create(kJitStackStart, kJitStackMost, nullptr))};
 
@@ -209,7 +208,12 @@ struct MatchSession::State {
 };
 
 MatchSession::MatchSession(const Matcher& matcher)
-    : matcher_(matcher), state_(std::make_unique<State>()) {}
+    : matcher_(matcher), state_(std::make_unique<State>()) {
+    if (matcher.with_groups_.other) {
+        state_->groups.reset(require_memory(
+            pcre2_match_data_create_from_pattern(matcher.with_groups_.other->code.get(), nullptr)));
+    }
+}
 
 MatchSession::~MatchSession() = default;
 
@@ -254,8 +258,7 @@ std::optional<Match> MatchSession::find(std::string_view text, std::size_t from)
     if (matcher_.is_literal_) {
         return matcher_.find_literal(text, from);
     }
-    const CompiledPattern& pattern =
-        is_ascii_ && matcher_.ascii_ ? *matcher_.ascii_ : *matcher_.other_;
+    const CompiledPattern& pattern = matcher_.patterns_.of(is_ascii_);
     const int result =
         has_long_lines_ ? match_in_steps(pattern, text, from) : match(pattern, text, from);
     if (result == PCRE2_ERROR_NOMATCH) {
@@ -266,6 +269,36 @@ std::optional<Match> MatchSession::find(std::string_view text, std::size_t from)
     }
     const PCRE2_SIZE* const match = pcre2_get_ovector_pointer(state_->data.get());
     return Match{match[0], match[1]};
+}
+
+// The match again, with its groups.
+std::span<const std::size_t> MatchSession::groups_of(std::string_view text, const Match& match) {
+    const pcre2_code* const code = matcher_.with_groups_.of(is_ascii_).code.get();
+    const int result = pcre2_match(code, bytes_of(text), text.size(), match.begin, PCRE2_ANCHORED,
+                                   state_->groups.get(), state_->context.get());
+    if (result < 0) {
+        throw SearchError("the groups of a match take too many steps: " + message_of(result));
+    }
+    return {pcre2_get_ovector_pointer(state_->groups.get()), 2 * static_cast<std::size_t>(result)};
+}
+
+void MatchSession::replace(std::string_view text, std::size_t size, std::span<const Match> matches,
+                           ReplacedText& replaced) {
+    const std::string_view searched = matched_part(text, size, matcher_.is_multi_line_);
+    replaced.text.clear();
+    replaced.matches.clear();
+    std::size_t at = 0;
+    for (const Match& match : matches) {
+        replaced.text += searched.substr(at, match.begin - at);
+        at = match.end;
+        const std::size_t begin = replaced.text.size();
+        const std::size_t whole[] = {match.begin, match.end};
+        const auto groups = state_->groups ? groups_of(searched, match) : std::span(whole);
+        matcher_.replacement_->append(searched, groups, replaced.text);
+        replaced.matches.push_back({begin, replaced.text.size()});
+    }
+    size = std::min(size, searched.size());
+    replaced.text += at < size ? searched.substr(at, size - at) : "";
 }
 
 std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::size_t from) {

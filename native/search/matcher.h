@@ -13,6 +13,7 @@
 #include "search/literal_set_finder.h"
 #include "search/match.h"
 #include "search/pcre_text.h"
+#include "search/replacement.h"
 #include "search/required_literals.h"
 
 namespace gompfs::search {
@@ -31,9 +32,19 @@ struct PatternOptions {
     MatchBounds bounds = MatchBounds::any;
     bool is_multi_line = false;
     bool dot_takes_newline = false;
+    bool is_unicode = true;
+    std::optional<std::string> replacement;
 };
 
 class CompiledPattern;
+
+// The same pattern for ASCII texts and for others; if it matches bytes, only for others. Neither if
+// a finder finds all matches.
+struct CompiledPatterns {
+    std::unique_ptr<CompiledPattern> ascii, other;
+
+    const CompiledPattern& of(bool is_ascii) const { return is_ascii && ascii ? *ascii : *other; }
+};
 
 // Immutable, and used by any number of threads.
 class Matcher {
@@ -57,6 +68,8 @@ class Matcher {
     RequiredLiterals required_;
     void make_finder();
     bool has_finder() const { return finder_ || set_finder_; }
+    CompiledPatterns compile(const Node& pattern, bool has_groups) const;
+    void make_replacement();
     std::optional<Match> find_literal(std::string_view text, std::size_t from) const;
 
     bool is_literal_;  // whether the finder finds all matches; then there is no compiled pattern
@@ -64,7 +77,9 @@ class Matcher {
     std::optional<LiteralFinder> finder_;
     std::optional<LiteralSetFinder> set_finder_;
     bool finder_needs_ascii_ = false;
-    std::unique_ptr<CompiledPattern> ascii_, other_;  // the same pattern; no ascii_ for bytes
+    CompiledPatterns patterns_;
+    std::optional<Replacement> replacement_;
+    CompiledPatterns with_groups_;  // the pattern again, if the replacement has groups
 };
 
 // Searches texts with a matcher, on one thread. Methods throw SearchError if a text takes too many
@@ -87,7 +102,13 @@ class MatchSession {
     // line. It need not be the first match of that line.
     std::optional<Match> find_in_lines(std::string_view text, std::size_t from);
 
+    // Replaces the matches in the lines that the first `size` bytes of a text are. The matches must
+    // be those that find_matches has found in it. The matcher must have a replacement.
+    void replace(std::string_view text, std::size_t size, std::span<const Match> matches,
+                 ReplacedText& replaced);
+
   private:
+    std::span<const std::size_t> groups_of(std::string_view text, const Match& match);
     int match(const CompiledPattern& pattern, std::string_view text, std::size_t from);
     int match_in_steps(const CompiledPattern& pattern, std::string_view text, std::size_t from);
 

@@ -97,26 +97,34 @@ class GlobWriter {
 
 }  // namespace
 
-PathGlobs::PathGlobs(const std::vector<std::string>& globs) {
-    for (std::string_view glob : globs) {
-        Glob parsed{nullptr, glob.starts_with('!'), false};
-        glob.remove_prefix(parsed.excludes ? 1 : 0);
-        parsed.is_for_directories = glob.size() > 1 && glob.ends_with('/');
-        glob.remove_suffix(parsed.is_for_directories ? 1 : 0);
-        const bool is_anchored = glob.find('/') != glob.npos;
-        glob.remove_prefix(glob.starts_with('/') ? 1 : 0);
-        std::string pattern = "(?-mu)(?s:^" + std::string(is_anchored ? "" : "(?:.*/)?") +
-                              GlobWriter(glob).write() + "$)";
-        PatternOptions options;
-        options.patterns = {std::move(pattern)};
-        options.is_multi_line = true;
-        parsed.matcher = std::make_unique<Matcher>(options);
-        has_including_ = has_including_ || !parsed.excludes;
-        globs_.push_back(std::move(parsed));
+GlobList::GlobList(const std::vector<std::string>& globs,
+                   const std::vector<std::string>& caseless) {
+    for (const std::string& glob : globs) {
+        add(glob, false);
+    }
+    for (const std::string& glob : caseless) {
+        add(glob, true);
     }
 }
 
-bool PathGlobs::includes(std::string_view path, bool is_directory) {
+void GlobList::add(std::string_view glob, bool is_caseless) {
+    Glob parsed{nullptr, glob.starts_with('!'), false};
+    glob.remove_prefix(parsed.excludes ? 1 : 0);
+    parsed.is_for_directories = glob.size() > 1 && glob.ends_with('/');
+    glob.remove_suffix(parsed.is_for_directories ? 1 : 0);
+    const bool is_anchored = glob.find('/') != glob.npos;
+    glob.remove_prefix(glob.starts_with('/') ? 1 : 0);
+    std::string pattern =
+        "(?s:^" + std::string(is_anchored ? "" : "(?:.*/)?") + GlobWriter(glob).write() + "$)";
+    PatternOptions options;
+    options.patterns = {(is_caseless ? "(?-mu)(?i)" : "(?-mu)") + std::move(pattern)};
+    options.is_multi_line = true;
+    parsed.matcher = std::make_unique<Matcher>(options);
+    has_including_ = has_including_ || !parsed.excludes;
+    globs_.push_back(std::move(parsed));
+}
+
+std::optional<bool> GlobList::decide(std::string_view path, bool is_directory) const {
     for (auto glob = globs_.rbegin(); glob != globs_.rend(); ++glob) {
         if (glob->is_for_directories && !is_directory) {
             continue;
@@ -125,7 +133,7 @@ bool PathGlobs::includes(std::string_view path, bool is_directory) {
             return !glob->excludes;
         }
     }
-    return is_directory || !has_including_;
+    return is_directory || !has_including_ ? std::nullopt : std::optional(false);
 }
 
 }  // namespace gompfs::search

@@ -32,6 +32,7 @@ class Parser {
     Node parse_alternation();
     Node parse_concatenation();
     bool parse_group(Node& node);
+    std::string parse_group_name();
     bool parse_flags();
     void set_flag(char32_t letter, bool value);
     Node parse_atom(char32_t letter);
@@ -44,6 +45,7 @@ class Parser {
     PatternReader reader_;
     SyntaxFlags flags_;
     int depth_ = 0;
+    std::vector<std::string> names_;  // of groups that have one
 };
 
 Node Parser::parse_alternation() {
@@ -85,24 +87,18 @@ bool Parser::parse_group(Node& node) {
         reader_.looking_at("?<!")) {
         reader_.fail("look-around is not supported");
     }
+    bool captures = flags_.groups != nullptr;
+    std::string name;
     if (reader_.take("?P<") || reader_.take("?<")) {
-        bool is_empty = true;
-        for (char32_t letter; (letter = reader_.next("the name of a group")) != '>';) {
-            const bool is_letter = letter == '_' || (letter | 0x20) - 'a' < 26u;
-            const bool is_other =
-                letter - '0' < 10u || letter == '.' || letter == '[' || letter == ']';
-            if (!is_letter && (is_empty || !is_other)) {
-                reader_.fail("invalid character in the name of a group");
-            }
-            is_empty = false;
-        }
-        if (is_empty) {
-            reader_.fail("empty name of a group");
-        }
+        name = parse_group_name();
     } else if (reader_.take("?")) {
         if (!parse_flags()) {
             return false;
         }
+        captures = false;
+    }
+    if (captures) {
+        flags_.groups->push_back(std::move(name));
     }
     if (++depth_ > kMaxDepth) {
         reader_.fail("groups are nested too deeply");
@@ -113,7 +109,33 @@ bool Parser::parse_group(Node& node) {
     if (!reader_.take(")")) {
         reader_.fail("unclosed group");
     }
+    if (captures) {
+        Node group;
+        group.kind = Kind::group;
+        group.children.push_back(std::move(node));
+        node = std::move(group);
+    }
     return true;
+}
+
+std::string Parser::parse_group_name() {
+    std::string name;
+    for (char32_t letter; (letter = reader_.next("the name of a group")) != '>';) {
+        const bool is_letter = letter == '_' || (letter | 0x20) - 'a' < 26u;
+        const bool is_other = letter - '0' < 10u || letter == '.' || letter == '[' || letter == ']';
+        if (!is_letter && (name.empty() || !is_other)) {
+            reader_.fail("invalid character in the name of a group");
+        }
+        name += static_cast<char>(letter);
+    }
+    if (name.empty()) {
+        reader_.fail("empty name of a group");
+    }
+    if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
+        reader_.fail("two groups have the same name");
+    }
+    names_.push_back(name);
+    return name;
 }
 
 // Reads flags after "(?". Returns whether a group follows.

@@ -3,7 +3,7 @@
 // A pattern is parsed once (pattern_parser.cpp), and then used twice: it is written again in the
 // syntax of PCRE2 (pcre_text.cpp), and literals that every match contains are taken from it
 // (required_literals.cpp). Flags such as (?i) are resolved by the parser: each node says how it
-// matches. Groups capture nothing, because no option of `gompfs grep` needs captures.
+// matches. Groups are left out of it, unless what they capture is asked for.
 #pragma once
 
 #include <cstddef>
@@ -62,6 +62,7 @@ struct Node {
         repeat,
         concatenation,
         alternation,
+        group,  // that captures
     };
     static constexpr std::uint32_t kNoMaximum = ~std::uint32_t{0};
 
@@ -84,6 +85,9 @@ struct SyntaxFlags {
     bool swaps_greed = false;
     bool is_unicode = true;
     bool ignores_space = false;
+    // If this is given, groups are nodes, and their names are appended here: the first one is that
+    // of group 1, and groups without a name have an empty one.
+    std::vector<std::string>* groups = nullptr;
 };
 
 // Parses a pattern. Throws PatternError.

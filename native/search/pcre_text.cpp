@@ -130,6 +130,11 @@ void Writer::write(const Node& node) {
             }
             text.back() = ')';
             return;
+        case Kind::group:
+            text += '(';
+            write(node.children.front());
+            text += ')';
+            return;
     }
 }
 

@@ -5,17 +5,16 @@
 #include <utility>
 #include <vector>
 
+#include "search/graphemes.h"
 #include "search/lines.h"
 
 namespace gompfs::search {
 namespace {
 
 constexpr std::string_view kReset = "\x1b[0m";
-constexpr std::string_view kPathColor = "\x1b[0m\x1b[35m";
-constexpr std::string_view kNumberColor = "\x1b[0m\x1b[32m";
-constexpr std::string_view kMatchColor = "\x1b[0m\x1b[1m\x1b[31m";
+constexpr std::string_view kSpace = "\t\v\f\r ";
 
-using Output = SearchOptions::Output;
+using Kind = SearchOptions::Output;
 
 // The matches that overlap [begin, end), cut to it, with offsets from `begin`.
 std::vector<Match> matches_in(std::span<const Match> matches, std::size_t begin, std::size_t end) {
@@ -28,6 +27,10 @@ std::vector<Match> matches_in(std::span<const Match> matches, std::size_t begin,
     return inside;
 }
 
+std::optional<std::size_t> first_column(const FoundLines& lines) {
+    return lines.matches.empty() ? std::nullopt : std::optional(lines.matches.front().begin);
+}
+
 std::string_view without_newline(std::string_view line) {
     if (line.ends_with('\n')) {
         line.remove_suffix(1);
@@ -37,58 +40,72 @@ std::string_view without_newline(std::string_view line) {
 
 }  // namespace
 
-std::string_view TextSink::separator(const SearchOptions& options) {
-    if (options.output != Output::lines) {
+std::string TextSink::separator(const SearchOptions& options) {
+    if (options.output != Kind::lines) {
         return "";
     }
-    return options.has_heading && options.has_paths ? "\n" : options.has_context() ? "--\n" : "";
+    if (options.has_heading) {
+        return "\n";
+    }
+    return options.has_context() && options.context_separator ? *options.context_separator + '\n'
+                                                              : "";
 }
 
 void TextSink::begin_file(std::string_view path) {
-    if (!output_.empty()) {
+    path_ = path;
+    std::replace(path_.begin(), path_.end(), '/', options_.path_separator);
+    has_lines_ = false;
+}
+
+// What comes before the first line of a file.
+void TextSink::begin_lines() {
+    has_lines_ = true;
+    if (output_.empty()) {
+        begins_with_lines_ = true;
+    } else {
         output_ += separator(options_);
     }
-    path_ = path;
-    if (options_.output == Output::lines && options_.has_heading && options_.has_paths) {
-        add_path();
-        output_ += options_.has_null ? '\0' : '\n';
+    if (options_.has_heading && options_.has_paths) {
+        add_path_field("\n");
     }
 }
 
 void TextSink::add_path() {
-    output_ += options_.has_color ? kPathColor : "";
+    output_ += options_.has_color ? options_.colors.path : "";
     output_ += path_;
     output_ += options_.has_color ? kReset : "";
 }
 
-// The column is counted from 0, and printed from 1.
-void TextSink::add_prefix(std::uint64_t line_number, std::optional<std::size_t> column,
-                          char separator) {
+void TextSink::add_path_field(std::string_view separator) {
+    add_path();
+    output_ += options_.has_null ? std::string_view("\0", 1) : separator;
+}
+
+void TextSink::add_number(std::uint64_t number, std::string_view color) {
+    output_ += options_.has_color ? color : "";
+    output_ += std::to_string(number);
+    output_ += options_.has_color ? kReset : "";
+    output_ += is_context_ ? options_.field_context_separator : options_.match_separator;
+}
+
+void TextSink::add_prefix(const Prefix& prefix) {
     if (options_.has_paths && !options_.has_heading) {
-        add_path();
-        output_ += options_.has_null ? '\0' : separator;
+        add_path_field(is_context_ ? options_.field_context_separator : options_.match_separator);
     }
     if (options_.has_line_numbers) {
-        output_ += options_.has_color ? kNumberColor : "";
-        output_ += std::to_string(line_number);
-        output_ += options_.has_color ? kReset : "";
-        output_ += separator;
+        add_number(prefix.line_number, options_.colors.line);
     }
-    if (options_.has_columns && column) {
-        output_ += options_.has_color ? kReset : "";
-        output_ += std::to_string(*column + 1);
-        output_ += options_.has_color ? kReset : "";
-        output_ += separator;
+    if (options_.has_columns && prefix.column) {
+        add_number(*prefix.column + 1, options_.colors.column);
+    }
+    if (options_.has_byte_offsets) {
+        add_number(prefix.file_offset, options_.colors.column);
     }
 }
 
-void TextSink::add_omitted(std::size_t num_matches, bool is_context) {
-    if (num_matches == 0 || options_.only_matching) {
-        output_ += is_context ? "[Omitted long context line]" : "[Omitted long matching line]";
-    } else {
-        output_ += "[Omitted long line with " + std::to_string(num_matches) + " matches]";
-    }
-    output_ += '\n';
+std::string_view TextSink::trimmed(std::string_view line) const {
+    const std::size_t begin = options_.trims ? line.find_first_not_of(kSpace) : 0;
+    return line.substr(std::min(begin, line.size()));
 }
 
 void TextSink::add_colored(std::string_view line, std::span<const Match> matches) {
@@ -102,7 +119,7 @@ void TextSink::add_colored(std::string_view line, std::span<const Match> matches
         end = std::min(end, line.size());
         if (begin < end) {
             output_ += line.substr(at, begin - at);
-            output_ += kMatchColor;
+            output_ += options_.colors.match;
             output_ += line.substr(begin, end - begin);
             output_ += kReset;
             at = end;
@@ -111,98 +128,178 @@ void TextSink::add_colored(std::string_view line, std::span<const Match> matches
     output_ += line.substr(at);
 }
 
-void TextSink::add_line(std::string_view line, std::span<const Match> matches, bool is_context) {
+// Adds a line with its matches; num_matches is the number of those in all lines found together.
+void TextSink::add_line(std::string_view line, std::span<const Match> matches,
+                        std::size_t num_matches) {
     if (is_too_long(line)) {
-        add_omitted(matches.size(), is_context);
-        return;
-    }
-    line = without_newline(line);
-    if (options_.has_color && !is_context) {
-        add_colored(line, matches);
+        add_long_line(line, matches, num_matches);
     } else {
-        output_ += line;
+        add_text(without_newline(line), matches);
+        output_ += '\n';
+    }
+}
+
+void TextSink::add_text(std::string_view text, std::span<const Match> matches) {
+    const std::size_t indent = text.size() - trimmed(text).size();
+    if (options_.has_match_color() && !matches.empty()) {
+        add_colored(text.substr(indent), matches_in(matches, indent, text.size()));
+    } else {
+        output_ += text.substr(indent);
+    }
+}
+
+void TextSink::add_long_line(std::string_view line, std::span<const Match> matches,
+                             std::size_t num_matches) {
+    if (options_.has_preview) {
+        const std::size_t end = end_of_graphemes(line, options_.max_columns);
+        add_text(without_newline(line.substr(0, end)), matches);
+        const auto num_more = std::count_if(
+            matches.begin(), matches.end(),
+            [&](const Match& match) { return match.begin >= end && match.begin < line.size(); });
+        output_ += matches.empty() ? " [... omitted end of long line]"
+                                   : " [... " + std::to_string(num_more) +
+                                         (num_more == 1 ? " more match]" : " more matches]");
+    } else if (num_matches == 0 || options_.only_matching) {
+        output_ += is_context_ ? "[Omitted long context line]" : "[Omitted long matching line]";
+    } else {
+        output_ += "[Omitted long line with " + std::to_string(num_matches) + " matches]";
     }
     output_ += '\n';
 }
 
-void TextSink::add_each_match(const FoundLines& lines) {
-    std::uint64_t number = lines.line_number;
-    std::size_t counted = 0;
+// The matches to show where one match of a line is printed. ripgrep counts all of them if it does
+// not color them.
+std::span<const Match> TextSink::matches_of_line(const FoundLines& lines,
+                                                 const Match& match) const {
+    return options_.has_match_color() ? std::span(&match, 1) : lines.matches;
+}
+
+// Adds the matches of a line, each as a line.
+void TextSink::add_matches(const FoundLines& lines) {
     for (const auto [begin, end] : lines.matches) {
-        // A match over several lines is printed as the lines that it has.
-        std::size_t at = begin;
-        do {
-            const Line line =
-                at == lines.bytes.size() ? Line{at, at, at} : line_from(lines.bytes, at);
-            number += count_newlines(lines.bytes.substr(counted, at - counted));
-            counted = at;
-            const std::string_view piece = lines.bytes.substr(at, std::min(line.end, end) - at);
-            add_prefix(number, begin, ':');
-            const Match whole{0, piece.size()};
-            add_line(piece, {&whole, 1}, false);
-            at = std::max(line.next, at + 1);
-        } while (at < end);
+        add_prefix({lines.line_number, lines.file_offset + begin, begin});
+        const Match whole{0, end - begin};
+        add_line(lines.printed.substr(begin, end - begin), matches_of_line(lines, whole), 1);
     }
 }
 
-void TextSink::matched(const FoundLines& lines) {
-    if (options_.only_matching && !options_.is_inverted) {
-        add_each_match(lines);
-        return;
-    }
+// Adds the matches of several lines. A match over several lines is printed as the parts of it that
+// the lines have.
+void TextSink::add_matches_by_line(const FoundLines& lines) {
     std::uint64_t number = lines.line_number;
-    // Of several lines, each has the column of the first match.
-    const auto column =
-        lines.matches.empty() ? std::nullopt : std::optional(lines.matches.front().begin);
-    for (std::size_t at = 0; at < lines.bytes.size();) {
-        const Line line = line_from(lines.bytes, at);
-        add_prefix(number++, column, ':');
-        add_line(lines.bytes.substr(at, line.next - at), matches_in(lines.matches, at, line.next),
-                 false);
+    for (std::size_t at = 0; at < lines.printed.size(); ++number) {
+        const Line line = line_from(lines.printed, at);
+        for (const auto [begin, end] : lines.matches) {
+            const std::size_t first = std::max(begin, line.begin), last = std::min(end, line.end);
+            if (first < last) {
+                add_prefix({number, lines.file_offset + begin, begin});
+                const Match whole{0, last - first};
+                add_line(lines.printed.substr(first, last - first), {&whole, 1}, 1);
+            }
+        }
         at = line.next;
     }
 }
 
-void TextSink::context(const FoundLines& line) {
-    add_prefix(line.line_number, std::nullopt, '-');
-    add_line(line.bytes, {}, true);
+// Adds the line again for each of its matches.
+void TextSink::add_each_match(const FoundLines& lines) {
+    for (const Match& match : lines.matches) {
+        add_prefix({lines.line_number, lines.file_offset + match.begin, match.begin});
+        add_line(lines.printed, matches_of_line(lines, match), lines.num_matches);
+    }
 }
 
-void TextSink::gap() { output_ += "--\n"; }
+// Adds for each match the line in which it begins.
+void TextSink::add_line_of_each_match(const FoundLines& lines) {
+    std::uint64_t number = lines.line_number;
+    Line line = line_from(lines.printed, 0);
+    for (const Match& match : lines.matches) {
+        for (; line.next <= match.begin && line.next < lines.printed.size(); ++number) {
+            line = line_from(lines.printed, line.next);
+        }
+        add_prefix({number, lines.file_offset + line.begin, match.begin - line.begin});
+        add_line(lines.printed.substr(line.begin, line.next - line.begin),
+                 matches_in({&match, 1}, line.begin, line.next), lines.num_matches);
+    }
+}
+
+// Adds all lines, each with the column of the first match.
+void TextSink::add_several(const FoundLines& lines) {
+    std::uint64_t number = lines.line_number;
+    for (std::size_t at = 0; at < lines.printed.size();) {
+        const std::size_t next = line_from(lines.printed, at).next;
+        add_prefix({number++, lines.file_offset + at, first_column(lines)});
+        add_line(lines.printed.substr(at, next - at), matches_in(lines.matches, at, next),
+                 lines.num_matches);
+        at = next;
+    }
+}
+
+void TextSink::add_lines(const FoundLines& lines, bool is_context) {
+    if (!has_lines_) {
+        begin_lines();
+    }
+    is_context_ = is_context;
+    is_one_line_ = !options_.is_multi_line || is_context;
+    if (lines.matches.empty() || !(options_.only_matching || options_.prints_each_match)) {
+        if (!is_one_line_) {
+            add_several(lines);
+            return;
+        }
+        add_prefix({lines.line_number, lines.file_offset, first_column(lines)});
+        add_line(lines.printed, lines.matches, lines.num_matches);
+    } else if (options_.only_matching) {
+        is_one_line_ ? add_matches(lines) : add_matches_by_line(lines);
+    } else {
+        is_one_line_ ? add_each_match(lines) : add_line_of_each_match(lines);
+    }
+}
+
+void TextSink::gap() {
+    if (options_.context_separator) {
+        output_ += *options_.context_separator + '\n';
+    }
+}
 
 void TextSink::end_file(const FileCounts& counts) {
-    const auto add_named = [&](char separator) {
-        add_path();
-        output_ += options_.has_null ? '\0' : separator;
-    };
+    is_context_ = false;
     switch (options_.output) {
-        case Output::count:
+        case Kind::count:
+        case Kind::count_matches:
             if (options_.has_paths) {
-                add_named(':');
+                add_path_field(":");
             }
             output_ += std::to_string(options_.prints_match_counts() ? counts.num_matches
                                                                      : counts.num_matched_lines);
             output_ += '\n';
             return;
-        case Output::files_with_matches:
-        case Output::files_without_match:
-            add_named('\n');
+        case Kind::files_with_matches:
+        case Kind::files_without_match:
+        case Kind::files:
+            add_path_field("\n");
             return;
         default:
             break;
     }
-    if (counts.binary_offset) {
-        if (options_.has_paths) {
-            add_path();
-            output_ += ": ";
-        }
-        output_ +=
-            "WARNING: stopped searching binary file after match (found \"\\0\" byte around "
-            "offset " +
-            std::to_string(*counts.binary_offset) + ")\n";
+    if (counts.binary_offset && counts.num_matched_lines != 0) {
+        add_binary_message(*counts.binary_offset);
     }
 }
 
-std::string TextSink::take_output() { return std::exchange(output_, {}); }
+void TextSink::add_binary_message(std::uint64_t nul_offset) {
+    const std::string found =
+        "(found \"\\0\" byte around offset " + std::to_string(nul_offset) + ")\n";
+    if (options_.has_paths) {
+        add_path();
+        output_ += ": ";
+    }
+    output_ += options_.searches_after_nul
+                   ? "binary file matches " + found
+                   : "WARNING: stopped searching binary file after match " + found;
+}
+
+LineSink::Output TextSink::take_output() {
+    return {std::exchange(output_, {}), std::exchange(begins_with_lines_, false)};
+}
 
 }  // namespace gompfs::search

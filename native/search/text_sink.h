@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,22 +17,42 @@ class TextSink : public LineSink {
     explicit TextSink(const SearchOptions& options) : options_(options) {}
 
     void begin_file(std::string_view path) override;
-    void matched(const FoundLines& lines) override;
-    void context(const FoundLines& line) override;
+    void matched(const FoundLines& lines) override { add_lines(lines, false); }
+    void context(const FoundLines& line) override { add_lines(line, true); }
     void gap() override;
     void end_file(const FileCounts& counts) override;
-    std::string take_output() override;
+    Output take_output() override;
 
     // What stands between the outputs of two files.
-    static std::string_view separator(const SearchOptions& options);
+    static std::string separator(const SearchOptions& options);
 
   private:
+    // What is printed before a line.
+    struct Prefix {
+        std::uint64_t line_number;
+        std::uint64_t file_offset;
+        std::optional<std::size_t> column;  // from 0
+    };
+
+    void begin_lines();
     void add_path();
-    void add_prefix(std::uint64_t line_number, std::optional<std::size_t> column, char separator);
-    void add_line(std::string_view line, std::span<const Match> matches, bool is_context);
-    void add_colored(std::string_view line, std::span<const Match> matches);
+    void add_path_field(std::string_view separator);
+    void add_number(std::uint64_t number, std::string_view color);
+    void add_prefix(const Prefix& prefix);
+    void add_lines(const FoundLines& lines, bool is_context);
+    void add_several(const FoundLines& lines);
+    void add_matches(const FoundLines& lines);
+    void add_matches_by_line(const FoundLines& lines);
     void add_each_match(const FoundLines& lines);
-    void add_omitted(std::size_t num_matches, bool is_context);
+    void add_line_of_each_match(const FoundLines& lines);
+    void add_line(std::string_view line, std::span<const Match> matches, std::size_t num_matches);
+    void add_long_line(std::string_view line, std::span<const Match> matches,
+                       std::size_t num_matches);
+    void add_text(std::string_view text, std::span<const Match> matches);
+    void add_colored(std::string_view line, std::span<const Match> matches);
+    void add_binary_message(std::uint64_t nul_offset);
+    std::span<const Match> matches_of_line(const FoundLines& lines, const Match& match) const;
+    std::string_view trimmed(std::string_view line) const;
     bool is_too_long(std::string_view line) const {
         return options_.max_columns != 0 && line.size() > options_.max_columns;
     }
@@ -39,6 +60,10 @@ class TextSink : public LineSink {
     const SearchOptions& options_;
     std::string output_;
     std::string path_;
+    bool has_lines_ = false;          // of the file
+    bool begins_with_lines_ = false;  // the output does
+    // What is printed now: a line of context; a line that was found alone.
+    bool is_context_ = false, is_one_line_ = true;
 };
 
 }  // namespace gompfs::search

@@ -14,7 +14,7 @@ from gompfs.cli.application import run
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import OptionError
 from gompfs.options import GpuOptions
-from gompfs.search import SearchQuery
+from gompfs.search import Order, SearchQuery
 
 pytestmark = pytest.mark.gpu
 
@@ -82,7 +82,7 @@ def test_many_literals(tmp_path: Path, engine: Engine) -> None:
 
 
 def test_payloads_stay_on_the_device(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    query = SearchQuery((rb"su\w+d\b",), line_numbers=True, sort=True, prunes=False)
+    query = SearchQuery((rb"su\w+d\b",), line_numbers=True, order=Order.PATH, prunes=False)
     with Archive(archive, engine=select_engine("cpu")) as opened:
         expected, _ = found(opened, query)
     options = GpuOptions(resident="on", archive_size=os.path.getsize(archive))

@@ -1,0 +1,43 @@
+// The text of --replace: what is printed in place of each match.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "search/match.h"
+
+namespace gompfs::search {
+
+// Lines whose matches were replaced.
+struct ReplacedText {
+    std::string text;
+    std::vector<Match> matches;  // the replacements
+};
+
+class Replacement {
+  public:
+    // $1, $name and ${name} stand for what a group matched, or for nothing if there is no such
+    // group; $0 for the match; $$ for a dollar sign. `names` are those of the groups from 1 on,
+    // empty for groups without a name.
+    Replacement(std::string_view text, const std::vector<std::string>& names);
+
+    bool has_groups() const;
+    // Appends what replaces a match. `groups` has two offsets in `text` for each group, from group
+    // 0 on, which is the match; kNoGroup if a group has matched nothing.
+    static constexpr std::size_t kNoGroup = ~std::size_t{0};
+    void append(std::string_view text, std::span<const std::size_t> groups,
+                std::string& output) const;
+
+  private:
+    struct Part {
+        std::string literal;  // before the group
+        std::size_t group;
+    };
+    std::vector<Part> parts_;
+    std::string rest_;
+};
+
+}  // namespace gompfs::search

@@ -79,6 +79,7 @@ _OPTIONS = (
     _flag("-v", "--invert-match", text="Search for lines without a match."),
     _flag("-U", "--multiline/--no-multiline", text="A match may take several lines."),
     _flag("--multiline-dotall/--no-multiline-dotall", text="With -U, a dot also matches a line feed."),
+    click.option("--no-pcre2-unicode/--pcre2-unicode", "no_unicode", hidden=True),
     _flag("--no-unicode/--unicode", text="\\w, \\d, \\s, \\b and -i are of ASCII, and a dot matches a byte."),
     _flag("-a", "--text/--no-text", text="Search binary files as if they were text."),
     _flag("--binary/--no-binary", text="Search binary files up to the first match after a NUL. Also -uuu."),
@@ -188,7 +189,7 @@ _WITHOUT_EFFECT = (
     *("--hidden", "-.", "--no-follow", "--no-require-git", "--require-git", "--no-config", "--no-encoding"),
     *("--mmap", "--no-mmap", "--one-file-system", "--no-one-file-system", "--no-pre", "--no-search-zip", "--no-crlf"),
     *("--line-buffered", "--no-line-buffered", "--block-buffered", "--no-block-buffered", "--debug", "--trace"),
-    *("--no-pcre2", "--no-auto-hybrid-regex", "--pcre2-unicode", "--no-ignore-file-case-insensitive"),
+    *("--no-pcre2", "--no-auto-hybrid-regex", "--no-ignore-file-case-insensitive"),
 )
 """All files of an archive are searched, output is flushed whenever there is some, and there is no configuration."""
 
@@ -205,6 +206,7 @@ _REFUSED = {
     "-z, --search-zip": "files are searched as they are; search in a mount with rg -z",
     "-P, --pcre2": _ONE_SYNTAX + "to rg -P, or use it in a mount",
     "--auto-hybrid-regex": _ONE_SYNTAX + "to rg, or use it in a mount",
+    "--pcre2-version": "the library is that of the system; ask its package manager about libpcre2",
     "--stop-on-nonmatch": "files are searched to their ends; limit matches with -m N",
     "--ignore-file-case-insensitive": _ALL_FILES,
 }

@@ -193,6 +193,7 @@ void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
     const bool has_matches = counts_.num_matched_lines != 0;
     if (is_past_nul_ || !is_done()) {
         counts_.binary_offset = is_binary ? end_offset : nul_offset_;
+        counts_.is_cut = is_binary;
     }
     switch (options_.output) {
         case Output::lines:

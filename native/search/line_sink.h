@@ -29,7 +29,8 @@ struct FileCounts {
     std::uint64_t num_lines = 0;          // all of these lines
     std::uint64_t num_matches = 0;
     std::uint64_t num_bytes = 0;                 // searched
-    std::optional<std::uint64_t> binary_offset;  // of a NUL that ended the search
+    std::optional<std::uint64_t> binary_offset;  // of a NUL that was found
+    bool is_cut = false;                         // the search ended at the NUL
 };
 
 // Called for each file in turn, on one thread.

@@ -282,20 +282,19 @@ void TextSink::end_file(const FileCounts& counts) {
             break;
     }
     if (counts.binary_offset && counts.num_matched_lines != 0) {
-        add_binary_message(*counts.binary_offset);
+        add_binary_message(counts);
     }
 }
 
-void TextSink::add_binary_message(std::uint64_t nul_offset) {
-    const std::string found =
-        "(found \"\\0\" byte around offset " + std::to_string(nul_offset) + ")\n";
+void TextSink::add_binary_message(const FileCounts& counts) {
     if (options_.has_paths) {
         add_path();
         output_ += ": ";
     }
-    output_ += options_.searches_after_nul
-                   ? "binary file matches " + found
-                   : "WARNING: stopped searching binary file after match " + found;
+    output_ += counts.is_cut ? "WARNING: stopped searching binary file after match"
+                             : "binary file matches";
+    output_ +=
+        " (found \"\\0\" byte around offset " + std::to_string(*counts.binary_offset) + ")\n";
 }
 
 LineSink::Output TextSink::take_output() {

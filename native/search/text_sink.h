@@ -50,7 +50,7 @@ class TextSink : public LineSink {
                        std::size_t num_matches);
     void add_text(std::string_view text, std::span<const Match> matches);
     void add_colored(std::string_view line, std::span<const Match> matches);
-    void add_binary_message(std::uint64_t nul_offset);
+    void add_binary_message(const FileCounts& counts);
     std::span<const Match> matches_of_line(const FoundLines& lines, const Match& match) const;
     std::string_view trimmed(std::string_view line) const;
     bool is_too_long(std::string_view line) const {

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from random_searches import make_random_tree, random_search
 from searched_tree import OPTIONS, PATTERNS, make_tree
 
 from gompfs import pack_archive
 from gompfs.cli.application import run
+from gompfs.cli.file_types import FileTypes
 
 RIPGREP = shutil.which("rg")
 ERROR = 2
@@ -160,3 +164,61 @@ def test_several_patterns(capfdbinary: Capture, tree: Path, archive: Path, tmp_p
     of_file = ["-f", str(patterns)]
     for options in (["-e", "foo", "-e", "x1"], of_file, [*of_file, "-e", "x1", "-w"]):
         check(capfdbinary, tree, archive, "-n", *options)
+
+
+def test_types() -> None:
+    """All types of ripgrep 13 are known, with their globs."""
+    wanted = subprocess.run([str(RIPGREP), "--type-list"], capture_output=True, check=True).stdout
+    assert FileTypes().lines() == wanted.decode().splitlines()
+
+
+@pytest.mark.parametrize("options", [[], ["-c"], ["-C1"], ["-m1"], ["--json"], ["--passthru"], ["-U"], ["-a"], ["-l"]])
+@pytest.mark.parametrize("name", ["nul-first", "nul-late"])
+def test_a_binary_file_that_is_named(
+    capfdbinary: Capture, tree: Path, archive: Path, name: str, options: list[str]
+) -> None:
+    """It is searched up to the first match after a NUL, as with --binary."""
+    arguments = [*options, "-n", "foo"]
+    status, wanted = ripgrep(tree, *arguments, name)
+    assert run(["grep", *arguments, str(archive), name]) == status
+    found = capfdbinary.readouterr().out
+    assert (messages(found) == messages(wanted)) if "--json" in options else found == wanted
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_searches(capfdbinary: Capture, tmp_path: Path, seed: int) -> None:
+    """Random options and patterns, in a tree of files that are awkward to search."""
+    generator = random.Random(seed)
+    make_random_tree(tmp_path / "tree", generator)
+    pack_archive([tmp_path / "tree"], tmp_path / "tree.gomp", stats=seed != 0, engine="cpu")
+    for _ in range(60):
+        arguments = random_search(generator)
+        status, wanted = ripgrep(tmp_path / "tree", *arguments)
+        of_ours, found = ours(capfdbinary, tmp_path / "tree.gomp", *arguments)
+        if not wanted:  # if no file was searched, or none was printed, ripgrep's status has no rule
+            status = of_ours
+        if "--json" in arguments:
+            assert (of_ours, messages(found)) == (status, messages(wanted)), arguments
+        else:
+            assert (of_ours, found) == (status, wanted), arguments
+
+
+def test_options_without_effect_and_refused_ones(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Every option of ripgrep is one of ours, or refused with a line that says what to do instead."""
+    text = subprocess.run([str(RIPGREP), "--help"], capture_output=True, check=True, text=True).stdout
+    takes_value = dict(re.findall(r"^    (?:-\S, |    )(--[a-z0-9-]+)( <)?", text, re.MULTILINE))
+    assert len(takes_value) >= 100
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "file").write_text("foo\n")
+    archive = tmp_path / "tree.gomp"
+    pack_archive([tmp_path / "tree"], archive, engine="cpu")
+    for option in takes_value.keys() - {"--help", "--version"}:
+        value = {"--engine": "cpu", "--color": "never", "--encoding": "none", "--type-add": "x:*.x"}.get(option)
+        value = value or {"--colors": "match:none", "--sort": "path", "--sortr": "path", "--dask": ""}.get(option)
+        value = value or ("c" if option.startswith("--type") else os.devnull if option == "--file" else "1")
+        status = run(["grep", f"{option}={value}" if takes_value[option] else option, "-e", "foo", str(archive)])
+        errors = capfd.readouterr().err
+        if status == ERROR:
+            assert re.fullmatch(r"gompfs: -?.* is not supported: .*[;,].*\n|gompfs: --json .*\n", errors), option
+        else:
+            assert errors == "", option

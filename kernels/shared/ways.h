@@ -57,6 +57,8 @@ GOMPFS_FUNCTION unsigned match_class_of(unsigned length) {
 // The candidates at a position: the nearest match of at least four bytes, the one that gains most
 // (best_match.h), if it is another one, and the nearest match of just three bytes.
 constexpr unsigned kNearestMatch = 0, kBestMatch = 1, kShortMatch = 2, kNumCandidates = 3;
+// A match from a dictionary. Kernels have none.
+constexpr unsigned kDictionaryMatch = 3;
 
 // The offset is 0 if there is no match.
 struct WayMatch {

@@ -14,7 +14,9 @@
 // Matches
 //
 // Each position has at most three candidates (bit_candidates.h): the nearest match, the one that
-// gains most, and one of three bytes. A length that several have is that of the nearest.
+// gains most, and one of three bytes. A length that several have is that of the nearest. With a
+// dictionary there is a fourth, the match from there that gains most. All of its lengths are tried,
+// because a low address may cost less than an offset.
 //
 // Repeats
 //
@@ -62,6 +64,9 @@ constexpr bool has_classes_of_the_format() {
 }
 static_assert(has_classes_of_the_format());
 
+// The bits of the codeword of an address in the first pass, as in BestMatches::address_cost.
+constexpr unsigned kFirstAddressBits = 5;
+
 // A cost for each class of literal lengths.
 typedef std::int32_t ClassLanes
     __attribute__((vector_size(sizeof(std::int32_t) * kNumLiteralClasses)));
@@ -71,7 +76,7 @@ typedef std::int32_t ClassLanes
 struct WayCosts {
     std::array<std::int32_t, kNumLiteralSymbols> literal;
     std::array<ClassLanes, kNumMatchClasses> token;
-    std::array<std::int32_t, kNumOffsetSymbols> offset;
+    std::array<std::int32_t, kNumAllOffsetSymbols> offset;
 
     std::int32_t token_of(int literal_state, unsigned match_class) const {
         return token[match_class][literal_class_of(literal_state)] >> kItemShift;
@@ -89,8 +94,7 @@ WayCosts costs_of(Bytes content, const std::vector<Sequence>& sequences) {
     for (int symbol = 0; symbol < kNumTokenSymbols; ++symbol) {
         costs.set_token(symbol, rounded(estimated.token[symbol]));
     }
-    std::transform(estimated.offset.begin(), estimated.offset.begin() + kNumOffsetSymbols,
-                   costs.offset.begin(), rounded);
+    std::ranges::transform(estimated.offset, costs.offset.begin(), rounded);
     return costs;
 }
 
@@ -133,6 +137,8 @@ class BitBackwardParser {
     States states_after(std::uint32_t end) const;
     void choose(std::uint32_t position, States& states);
     void offer_candidates(std::uint32_t position, ClassLanes& items);
+    void offer_match(std::uint32_t position, unsigned candidate, std::uint32_t length,
+                     std::int32_t cost, std::uint32_t shorter, ClassLanes& items);
     void offer_candidate(std::uint32_t position, unsigned candidate, std::uint32_t shorter,
                          ClassLanes& items);
     void offer(std::uint32_t position, const Offer& offer, ClassLanes& items) const {
@@ -169,6 +175,10 @@ WayCosts BitBackwardParser<Position>::first_costs() const {
     for (int symbol = 0; symbol < kNumOffsetSymbols; ++symbol) {
         costs.offset[symbol] = first_offset_cost(symbol);
     }
+    for (unsigned symbol = kFirstDictionarySymbol; symbol < kNumAllOffsetSymbols; ++symbol) {
+        costs.offset[symbol] =
+            kCostOfBit * static_cast<int>(kFirstAddressBits + dictionary_extra_bits(symbol));
+    }
     return costs;
 }
 
@@ -195,7 +205,23 @@ std::int32_t BitBackwardParser<Position>::gain_of_repeat(std::uint32_t end, cons
     return gain;
 }
 
-// Offers the lengths of a candidate above `shorter`.
+// Offers the lengths of a match above `shorter`.
+template <typename Position>
+void BitBackwardParser<Position>::offer_match(std::uint32_t position, unsigned candidate,
+                                              std::uint32_t length, std::int32_t cost,
+                                              std::uint32_t shorter, ClassLanes& items) {
+    if (shorter < kEachLength) {
+        const std::uint32_t end = std::min(length, kEachLength) + 1;
+        offer(position, {candidate, shorter + 1, end - (shorter + 1), cost}, items);
+    }
+    const std::uint32_t least = std::max(shorter, kEachLength);
+    if (length > least) {
+        const std::uint32_t count = std::min(length - least, kNumLongest);
+        offer(position, {candidate, length + 1 - count, count, cost}, items);
+    }
+}
+
+// Offers the lengths of a candidate above `shorter`, and the longest one with a repeat after it.
 template <typename Position>
 void BitBackwardParser<Position>::offer_candidate(std::uint32_t position, unsigned candidate,
                                                   std::uint32_t shorter, ClassLanes& items) {
@@ -204,15 +230,7 @@ void BitBackwardParser<Position>::offer_candidate(std::uint32_t position, unsign
         return;
     }
     const std::int32_t cost = offset_cost(match.offset);
-    if (shorter < kEachLength) {
-        const std::uint32_t end = std::min(match.length, kEachLength) + 1;
-        offer(position, {candidate, shorter + 1, end - (shorter + 1), cost}, items);
-    }
-    const std::uint32_t least = std::max(shorter, kEachLength);
-    if (match.length > least) {
-        const std::uint32_t count = std::min(match.length - least, kNumLongest);
-        offer(position, {candidate, match.length + 1 - count, count, cost}, items);
-    }
+    offer_match(position, candidate, match.length, cost, shorter, items);
     const std::int32_t gain = gain_of_repeat(position + match.length, match);
     if (gain > 0) {
         offer(position, {candidate, match.length, 1, cost - gain}, items);
@@ -232,6 +250,12 @@ void BitBackwardParser<Position>::offer_candidates(std::uint32_t position, Class
     offer_candidate(position, kNearestMatch, shorter, items);
     shorter = std::max(shorter, candidates_.at(position, kNearestMatch).length);
     offer_candidate(position, kBestMatch, shorter, items);
+    const WayMatch other = candidates_.from_dictionary(position);
+    if (other.length != 0) {
+        const std::uint32_t symbol = address_field(other.offset).symbol;
+        offer_match(position, kDictionaryMatch, other.length, costs_.offset[symbol], kShortLength,
+                    items);
+    }
 }
 
 // Chooses what to do at a position. `states` are the costs of the position after, by the literals

@@ -25,9 +25,17 @@ class BitCandidates {
         return unpack_way_match(words[candidate], words.back() >> 16 * candidate & kWayLengthMask);
     }
 
+    // The match from the dictionary; without the bit kFromDictionary, and length 0 if there is
+    // none.
+    WayMatch from_dictionary(std::uint32_t position) const {
+        return from_dictionary_.empty() ? WayMatch{}
+                                        : unpack_way_match(from_dictionary_[position], 0);
+    }
+
     // The offset of any candidate; 0 if there is none.
     std::uint32_t offset_at(std::uint32_t position, unsigned candidate) const {
-        return words_[position][candidate] & kWayOffsetMask;
+        return candidate == kDictionaryMatch ? from_dictionary(position).offset | kFromDictionary
+                                             : words_[position][candidate] & kWayOffsetMask;
     }
 
     // What the byte at a position costs as long as no sequences are known.
@@ -39,10 +47,12 @@ class BitCandidates {
     using Words = std::array<std::uint32_t, kNumCandidates + 1>;
 
     WayMatch with_repeat(std::uint32_t position, const Match& match) const;
+    void search_dictionary(const DictionarySearch& dictionary);
 
     Bytes content_;
     BestMatches<Position, true> matches_;
     std::vector<Words> words_;
+    std::vector<std::uint32_t> from_dictionary_;  // as pack_way_match; empty without a dictionary
 };
 
 template <typename Position>
@@ -67,6 +77,30 @@ void BitCandidates<Position>::fill(Bytes content, const ParserLimits& limits,
         words_[position] = {pack_way_match(first), pack_way_match(second),
                             matches_.nearest_short(position),
                             pack_repeat_lengths(first.repeat_length, second.repeat_length)};
+    }
+    from_dictionary_.clear();
+    if (limits.dictionary != nullptr) {
+        search_dictionary(*limits.dictionary);
+    }
+}
+
+// Finds the match from the dictionary that gains most at each position.
+template <typename Position>
+void BitCandidates<Position>::search_dictionary(const DictionarySearch& dictionary) {
+    static_assert(kMaxDictionarySize <= 1 << kWayOffsetBits);
+    constexpr std::uint32_t kAhead = 8;
+    from_dictionary_.assign(content_.size(), 0);
+    const std::size_t num_searchable =
+        content_.size() - std::min<std::size_t>(content_.size(), DictionarySearch::kReadLength - 1);
+    CancellationPoint point;
+    for (std::uint32_t position = 0; position < num_searchable; ++position) {
+        point();
+        if (position + kAhead < num_searchable) {
+            matches_.prefetch(position + kAhead, dictionary);
+        }
+        const Match match = matches_.better(position, dictionary, {});
+        from_dictionary_[position] =
+            pack_way_match({match.offset & ~kFromDictionary, match.length, 0, 0});
     }
 }
 

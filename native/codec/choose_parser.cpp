@@ -67,8 +67,8 @@ void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& 
     // The optimal parser for gompresso-bit supports the default group size only; other sizes exist
     // for comparisons.
     const bool is_default_size = limits.group_size_log2 == kDefaultGroupSizeLog2;
-    const bool is_backward = limits.entropy_coded && !limits.dependency_elimination &&
-                             limits.dictionary == nullptr && effort.backward_chain_length != 0;
+    const bool is_backward =
+        limits.entropy_coded && !limits.dependency_elimination && effort.backward_chain_length != 0;
     if (limits.strict_sources) {
         parse_block_lazily(content, limits, effort, sequences);
     } else if (is_backward && effort.optimal) {

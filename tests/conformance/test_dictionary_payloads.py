@@ -84,26 +84,37 @@ def test_what_is_encoded_is_decoded(level: int, eliminates: bool) -> None:
     assert len(payload) + BLOCK_HEADER_SIZE < len(without[0][0])
 
 
-def test_level_9_is_smaller_than_level_8() -> None:
-    sizes = [len(encode(TEXT[:60_000], TEXT[60_000:], level)[1]) for level in (1, 8, 9)]
+@pytest.mark.parametrize("eliminates", [True, False])
+def test_level_9_is_smaller_than_level_8(eliminates: bool) -> None:
+    sizes = [len(encode(TEXT[:60_000], TEXT[60_000:], level, eliminates=eliminates)[1]) for level in (1, 8, 9)]
     assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("size", [60_000, 100_000])
+def test_level_8_parses_backwards(size: int) -> None:
+    """It saves as much with a dictionary as without one: several per cent. Positions have 16 bits, or 32."""
+    content, dictionary = TEXT[:size], TEXT[size:]
+    _, payload = encode(content, dictionary, 8, eliminates=False)
+    assert decode(payload, len(content), dictionary) == content
+    assert len(payload) < 0.98 * len(encode(content, dictionary, 7, eliminates=False)[1])
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 100, 65_536])
 def test_dictionaries_of_all_sizes(size: int) -> None:
     dictionary = TEXT[:size]
     content = TEXT[:size] + TEXT[1000:5000] + TEXT[:size]
-    for level in (6, 9):
-        codec, payload = encode(content, dictionary, level)
+    for level, eliminates in ((6, True), (8, False), (9, True), (9, False)):
+        codec, payload = encode(content, dictionary, level, eliminates=eliminates)
         assert codec is CODEC
         assert decode(payload, len(content), dictionary) == content
 
 
-def test_the_last_bytes_of_the_greatest_dictionary_are_found() -> None:
+@pytest.mark.parametrize("level", [6, 8])
+def test_the_last_bytes_of_the_greatest_dictionary_are_found(level: int) -> None:
     rng = random.Random(1)
     dictionary = rng.randbytes(MAX_DICTIONARY_SIZE)
     content = dictionary[-500:] + dictionary[:500]
-    codec, payload = encode(content, dictionary)
+    codec, payload = encode(content, dictionary, level, eliminates=False)
     assert codec is CODEC
     sequences = read_payload(codec, payload, len(content), dictionary).sequences
     assert min(offset for _, _, offset in sequences) < -MAX_DICTIONARY_SIZE + 500

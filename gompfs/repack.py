@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby, islice
 from pathlib import Path
 
-from gompfs._native.blocks import AnnouncedContent, ContentLoader
+from gompfs._native.blocks import AnnouncedContents, ContentLoader
+from gompfs._native.sources import LoadedFiles
 from gompfs.archive import Archive
 from gompfs.codec import DEFAULT_LEVEL, Codec
 from gompfs.errors import GompfsError, display_path
-from gompfs.model import WORD_RULES, Inode
+from gompfs.model import MAX_TIME_NS, WORD_RULES, Inode
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, pack_archive
 from gompfs.pack.packer import ProgressCallback
 from gompfs.pack.sources import FileContent, Source, SourceEntry
+from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.statistics.grammar_cache import segments_with_grammars
 
-_ENTRIES_AHEAD = 256
+_Pending = Callable[[], Iterator[SourceEntry | FileRun]]
+"""Yields entries that were announced."""
+
+_MAX_TIME_OF_RUNS = MAX_TIME_NS - 10**9  # these times have whole seconds before them that the index can store
+_ITEMS_AHEAD = 64
+_FILES_AT_ONCE = 64
 _BYTES_AHEAD = 32 << 20
 
 
@@ -83,39 +91,68 @@ class ArchiveSource(Source):
 
     def files(self) -> Iterator[FileContent]:
         """See Source.files."""
-        seen: set[int] = set()
-        for _, inode in self._archive.walk():
-            if stat.S_ISREG(inode.mode) and inode.ino not in seen:
-                if inode.nlink > 1:
-                    seen.add(inode.ino)
-                yield FileContent(inode.size, partial(self._archive.read, inode.ino))
+        # Inodes have numbers in the order in which they were packed.
+        for rows in self._archive.index.file_sizes():
+            for ino, size in rows:
+                yield FileContent(size, partial(self._archive.read, ino))
 
     def entries(self) -> Iterator[SourceEntry]:
-        """Yield the root, then all entries depth first. Raises CorruptIndexError.
+        """Yield the root, then all entries depth first. Raises CorruptIndexError."""
+        first_paths: dict[int, bytes] = {}
+        for path, inode in self._archive.walk():
+            yield self._describe(path, inode, first_paths)
+
+    def items(self) -> Iterator[SourceEntry | FileRun]:
+        """See Source.items.
 
         Small files are read by threads, ahead of the entries that the caller takes.
         """
-        loader = ContentLoader(self._archive.blocks.reader, _BYTES_AHEAD, self._archive.engine.num_threads)
-        pending: deque[tuple[SourceEntry, AnnouncedContent | None]] = deque()
-        for entry in self._walk():
-            is_small = entry.has_content and entry.data_ranges is None and 0 < entry.size <= MAX_WHOLE_SIZE
-            ahead = loader.load(entry.ino, entry.size) if is_small and isinstance(entry, _ArchiveEntry) else None
-            pending.append((entry, ahead))
-            if len(pending) > _ENTRIES_AHEAD:
-                yield _with_content(*pending.popleft())
+        pending: deque[_Pending] = deque()
+        for announced in self._announced():
+            pending.append(announced)
+            if len(pending) > _ITEMS_AHEAD:
+                yield from pending.popleft()()
         while pending:
-            yield _with_content(*pending.popleft())
+            yield from pending.popleft()()
 
-    def _walk(self) -> Iterator[SourceEntry]:
+    def _announced(self) -> Iterator[_Pending]:
+        """Has the loader read the files that can be in runs, and yields all entries, in order."""
+        loader = ContentLoader(self._archive.blocks.reader, _BYTES_AHEAD, self._archive.engine.num_threads)
+        with_holes = {ino for rows in self._archive.index.stored_sizes() for ino, _ in rows}
         first_paths: dict[int, bytes] = {}
-        for path, inode in self._archive.walk():
-            if stat.S_ISDIR(inode.mode) or inode.nlink < 2:
-                yield self._entry(path, inode)
-            elif inode.ino in first_paths:
-                yield SourceEntry(path, inode.mode, hard_link_to=first_paths[inode.ino])
+
+        def directory_of(entry: tuple[bytes, Inode]) -> bytes | None:
+            """Returns the directory of an entry that can be in a run, else None."""
+            path, (ino, mode, _, _, size, mtime_ns, nlink, *_) = entry
+            is_whole = stat.S_ISREG(mode) and nlink == 1 and size <= MAX_WHOLE_SIZE and ino not in with_holes
+            return path.rpartition(b"/")[0] if is_whole and abs(mtime_ns) <= _MAX_TIME_OF_RUNS else None
+
+        for directory, entries in groupby(self._archive.walk(), directory_of):
+            if directory is None:
+                for path, inode in entries:
+                    yield partial(iter, (self._describe(path, inode, first_paths),))
+                continue
+            while some := list(islice(entries, _FILES_AT_ONCE)):
+                files = [(path.rpartition(b"/")[2], inode, self._archive.xattrs(inode.ino)) for path, inode in some]
+                yield partial(self._files, directory, some, loader.load(files))
+
+    def _files(
+        self, directory: bytes, entries: list[tuple[bytes, Inode]], announced: AnnouncedContents
+    ) -> Iterator[SourceEntry | FileRun]:
+        while (taken := announced.take()) is not None:
+            if isinstance(taken, LoadedFiles):
+                yield FileRun(directory, taken)
             else:
-                first_paths[inode.ino] = path
-                yield self._entry(path, inode)
+                yield self._entry(*entries[taken])
+
+    def _describe(self, path: bytes, inode: Inode, first_paths: dict[int, bytes]) -> SourceEntry:
+        """Returns an entry: a hard link if its inode is in `first_paths`."""
+        if stat.S_ISDIR(inode.mode) or inode.nlink < 2:
+            return self._entry(path, inode)
+        if inode.ino in first_paths:
+            return SourceEntry(path, inode.mode, hard_link_to=first_paths[inode.ino])
+        first_paths[inode.ino] = path
+        return self._entry(path, inode)
 
     def _entry(self, path: bytes, inode: Inode) -> SourceEntry:
         entry = _ArchiveEntry(
@@ -153,28 +190,17 @@ class ArchiveSource(Source):
         return None if ranges == [(0, inode.size)] or not inode.size else ranges
 
 
-def _with_content(entry: SourceEntry, ahead: AnnouncedContent | None) -> SourceEntry:
-    if ahead is not None and isinstance(entry, _ArchiveEntry):
-        entry.content, entry.sha256 = ahead.take()
-    return entry
-
-
 @dataclass(slots=True)
 class _ArchiveEntry(SourceEntry):
-    """An entry whose content is in an archive, and perhaps in memory as `content`."""
+    """An entry whose content is in an archive."""
 
     archive: Archive | None = None
     ino: int = 0
-    content: memoryview | None = None
 
     @property
     def can_reopen(self) -> bool:
         """See SourceEntry.can_reopen."""
         return True
-
-    def read_all(self) -> bytes | memoryview:
-        """See SourceEntry.read_all."""
-        return self.read_at(0, self.size) if self.content is None else self.content
 
     def read_at(self, file_offset: int, size: int) -> bytes:
         """See SourceEntry.read_at. Raises the error of a damaged block, which names the entry."""

@@ -12,6 +12,8 @@ from typing_extensions import Buffer
 
 from gompfs._native.codec import DecodeWork
 from gompfs._native.parts import PartHeads
+from gompfs._native.sources import LoadedFiles
+from gompfs.model import Inode
 
 class FailureReason(Enum):
     """Why a file cannot be read."""
@@ -225,17 +227,20 @@ class StoredSizes:
     def of(self, key: int, size: int) -> int:
         """Returns the stored size of a file of `size` bytes; never more than `size`."""
 
-class AnnouncedContent:
-    """A file of an archive that a ContentLoader reads."""
+class AnnouncedContents:
+    """Files of a directory that a ContentLoader reads."""
 
-    def take(self) -> tuple[memoryview, bytes] | tuple[None, None]:
-        """Returns the content and its SHA-256, or twice None if the file cannot be read whole. Call it once."""
+    def take(self) -> LoadedFiles | int | None:
+        """Returns the next files, the index of the next one if it cannot be read, or None if all have been taken."""
 
 class ContentLoader:
-    """Reads files of an archive, whole, before they are needed. Contents can be taken in any order."""
+    """Reads files of an archive, whole, before they are needed."""
 
     def __init__(self, reader: BlockReader, capacity: int, max_threads: int) -> None:
         """Up to `capacity` bytes are read ahead."""
 
-    def load(self, ino: int, size: int) -> AnnouncedContent:
-        """Announce a file of `size` bytes."""
+    def load(self, files: list[tuple[bytes, Inode, dict[bytes, bytes]]]) -> AnnouncedContents:
+        """Announce files of one directory, in byte order: names, inodes and extended attributes.
+
+        They must be regular files of one name and without holes.
+        """

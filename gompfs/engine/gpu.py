@@ -45,6 +45,7 @@ class GpuEngine:
 
     name = "gpu"
     batch_bytes = 32 << 20
+    # Two batches fill the slots of a GpuEncoder. Larger ones would not encode faster, and four are in memory at a time.
     encode_batch_bytes = 64 << 20
     num_encode_batches = 2
 

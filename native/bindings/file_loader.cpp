@@ -30,8 +30,6 @@ struct OpenDirectory {
     std::shared_ptr<Descriptor> directory;
 };
 
-constexpr std::uint64_t kMaxRunSize = std::uint64_t{4} << 20;
-
 std::string as_string(nb::handle name) {
     const auto bytes = nb::cast<nb::bytes>(name);
     return {bytes.c_str(), bytes.size()};
@@ -43,18 +41,14 @@ struct FileLoader {
     std::shared_ptr<const std::vector<InodeNumber>> skipped;
 };
 
-// Files of a directory, of which those from `next` on have not been taken.
-struct AnnouncedFiles {
-    std::shared_ptr<TasksAhead> tasks;
-    std::vector<std::shared_ptr<FileTask>> files;
+struct AnnouncedLocalFiles : AnnouncedFiles<FileTask> {
     std::shared_ptr<const std::vector<InodeNumber>> skipped;
-    std::size_t next = 0;
 };
 using AnnouncedDirectory = Announced<DirectoryTask>;
 
-AnnouncedFiles load(const FileLoader& loader, const OpenDirectory& directory,
-                    const nb::list& names) {
-    AnnouncedFiles announced{loader.tasks, {}, loader.skipped};
+AnnouncedLocalFiles load(const FileLoader& loader, const OpenDirectory& directory,
+                         const nb::list& names) {
+    AnnouncedLocalFiles announced{{loader.tasks, {}}, loader.skipped};
     for (const nb::handle name : names) {
         announced.files.push_back(
             std::make_shared<FileTask>(directory.directory, as_string(name), loader.max_file_size));
@@ -79,38 +73,20 @@ bool is_plain(const LocalFile& file, const std::vector<InodeNumber>& skipped) {
                skipped.end();
 }
 
-// Takes the next files up to the first that is not plain, at least one and not many bytes. Where
-// the run ends depends on the files alone.
-LoadedFiles take_run(AnnouncedFiles& announced) {
-    LoadedFiles run;
-    const auto collect = [&] {
-        while (announced.next < announced.files.size() && run.size < kMaxRunSize) {
-            FileTask& task = *announced.files[announced.next];
-            announced.tasks->wait(task);
-            if (!is_plain(task.result, *announced.skipped)) {
-                return;
-            }
-            run.append({task.name(), task.result.status, std::move(task.result.xattrs),
-                        std::move(task.result.content)});
-            ++announced.next;
-        }
-    };
-    const auto is_done = [&](const auto& task) { return announced.tasks->is_done(*task); };
-    if (std::all_of(announced.files.begin() + announced.next, announced.files.end(), is_done)) {
-        collect();
-    } else {
-        run_interruptibly(collect);
-    }
-    return run;
-}
-
 // Returns a LoadedFiles, a tuple for a file that is not plain, or None if all have been taken.
-nb::object take_files(AnnouncedFiles& announced) {
-    LoadedFiles run = take_run(announced);
+nb::object take_files(AnnouncedLocalFiles& announced) {
+    LoadedFiles run = announced.take_run([&](FileTask& task) -> std::optional<LoadedFile> {
+        LocalFile& file = task.result;
+        if (!is_plain(file, *announced.skipped)) {
+            return std::nullopt;
+        }
+        return LoadedFile{task.name(), file.status, std::move(file.xattrs),
+                          std::move(file.content)};
+    });
     if (!run.files.empty()) {
         return nb::cast(std::move(run));
     }
-    if (announced.next == announced.files.size()) {
+    if (announced.all_taken()) {
         return nb::none();
     }
     FileTask& task = *announced.files[announced.next++];
@@ -143,7 +119,7 @@ void bind_file_loader(nb::module_& sources) {
             "descriptor"_a)
         .def_prop_ro("descriptor",
                      [](const OpenDirectory& self) { return self.directory->number(); });
-    nb::class_<AnnouncedFiles>(sources, "AnnouncedFiles").def("take", &take_files);
+    nb::class_<AnnouncedLocalFiles>(sources, "AnnouncedFiles").def("take", &take_files);
     nb::class_<AnnouncedDirectory>(sources, "AnnouncedDirectory").def("take", &take_directory);
     nb::class_<FileLoader>(sources, "FileLoader")
         .def(

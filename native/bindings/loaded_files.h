@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "bindings/arrays.h"
+#include "bindings/interruptible.h"
+#include "common/tasks_ahead.h"
 #include "sources/known_contents.h"
 
 namespace gompfs {
@@ -35,6 +39,42 @@ struct LoadedFiles {
         std::reverse(rest.files.begin(), rest.files.end());
         size -= rest.size;
         return rest;
+    }
+};
+
+// Files of one directory, of which those from `next` on have not been taken.
+template <typename Task>
+struct AnnouncedFiles {
+    std::shared_ptr<TasksAhead> tasks;
+    std::vector<std::shared_ptr<Task>> files;
+    std::size_t next = 0;
+
+    bool all_taken() const { return next == files.size(); }
+
+    // Takes the next files, up to the first for which `loaded` returns nothing, or until these are
+    // at least kMaxRunSize bytes. Where the run ends depends on the files alone.
+    template <typename Loaded>
+    LoadedFiles take_run(const Loaded& loaded) {
+        constexpr std::uint64_t kMaxRunSize = std::uint64_t{4} << 20;
+        LoadedFiles run;
+        const auto collect = [&] {
+            while (!all_taken() && run.size < kMaxRunSize) {
+                tasks->wait(*files[next]);
+                std::optional<LoadedFile> file = loaded(*files[next]);
+                if (!file) {
+                    return;
+                }
+                run.append(*std::move(file));
+                ++next;
+            }
+        };
+        const auto is_done = [&](const auto& task) { return tasks->is_done(*task); };
+        if (std::all_of(files.begin() + static_cast<std::ptrdiff_t>(next), files.end(), is_done)) {
+            collect();
+        } else {
+            run_interruptibly(collect);
+        }
+        return run;
     }
 };
 

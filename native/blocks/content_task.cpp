@@ -10,7 +10,7 @@ namespace gompfs {
 void ContentTask::run(TasksAhead& tasks) try {
     TasksAhead::Held space = tasks.take_space(*this, size_);
     ReadPieces pieces;
-    if (!space || !reader_.read(ino_, 0, size_, pieces) || pieces.size != size_) {
+    if (!space || (size_ != 0 && !reader_.read(ino_, 0, size_, pieces)) || pieces.size != size_) {
         return;
     }
     auto content = std::make_shared<FileContent>();

@@ -8,14 +8,17 @@ import stat
 from pathlib import Path
 
 import pytest
+from forged_index import forge_index
 from manifests import GOLDEN, GOLDEN_ARCHIVES
 from tree_helpers import Seen, add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.engine import select_engine
+from gompfs.model import MAX_TIME_NS
 from gompfs.options import PackOptions
 from gompfs.pack import open_source, pack_archive
+from gompfs.repack import ArchiveSource
 from gompfs.verify import verify_archive
 
 Output = pytest.CaptureFixture[bytes]
@@ -69,6 +72,66 @@ def test_golden_archives(name: str, tmp_path: Path, capfdbinary: Output) -> None
         answers.append(capfdbinary.readouterr().out)
     # The archive `foreign` lists a text file as binary, which the packer does not do.
     assert (answers[0] == answers[1]) is (name != "v1/foreign")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [PackOptions(), PackOptions(stats=False, dictionary_size=65536), PackOptions(part_size=50_000, stats=False)],
+    ids=["default", "dictionary", "parts"],
+)
+def test_the_same_bytes_as_pack(options: PackOptions, tmp_path: Path) -> None:
+    """Repacking with the same options gives the same archive, although contents and metadata come from the old one."""
+    engine = select_engine("cpu")
+    for folder in range(3):
+        (tmp_path / f"tree/{folder}").mkdir(parents=True)
+        for number in range(300):
+            (tmp_path / f"tree/{folder}/{number}").write_bytes(b"%d of %d\n" % (number, folder) * (number % 70))
+        (tmp_path / f"tree/{folder}/150-link").symlink_to("150")
+        os.link(tmp_path / f"tree/{folder}/200", tmp_path / f"tree/{folder}/200-link")
+    (tmp_path / "tree/large").write_bytes(b"a line of a large file\n" * 250_000)
+    pack_archive([open_source(tmp_path / "tree")], tmp_path / "old.gomp", options, engine=engine)
+    with Archive(tmp_path / "old.gomp", engine=engine) as archive:
+        pack_archive([ArchiveSource(archive)], tmp_path / "new.gomp", options, engine=engine)
+    assert (tmp_path / "new.gomp").read_bytes() == (tmp_path / "old.gomp").read_bytes()
+
+
+def test_times_at_the_limits(tmp_path: Path) -> None:
+    """All times that the index can store are kept, also before 1970 and where the second before could not be stored."""
+    times = [MAX_TIME_NS, MAX_TIME_NS - 10**9, 1_234_567_890_123_456_789, 1, 0, -1, -(10**9), 1 - 10**9, -MAX_TIME_NS]
+    (tmp_path / "tree").mkdir()
+    for number in range(len(times)):
+        (tmp_path / f"tree/{number}").write_text("text")
+    pack(tmp_path / "old.gomp", tmp_path / "tree")
+    changes = [f"UPDATE inode SET mtime_ns = {time} WHERE ino = {ino}" for ino, time in enumerate(times, 2)]
+    forge_index(tmp_path / "old.gomp", *changes)
+    assert run(["repack", "-q", str(tmp_path / "old.gomp"), str(tmp_path / "new.gomp")]) == 0
+    for path in (tmp_path / "old.gomp", tmp_path / "new.gomp"):
+        with Archive(path) as archive:
+            assert [archive.resolve(str(number)).mtime_ns for number in range(len(times))] == times
+
+
+def test_the_first_of_many_damaged_files(tmp_path: Path, capfdbinary: Output) -> None:
+    """Files come many at a time, and the first that needs a damaged block is named."""
+    (tmp_path / "tree").mkdir()
+    names = [f"{number:03}" for number in range(100)]
+    for name in names:
+        (tmp_path / "tree" / name).write_bytes(os.urandom(5000))
+    archive, block = tmp_path / "old.gomp", 15
+    pack(archive, tmp_path / "tree", block_size=16384)
+    with Archive(archive) as opened:
+        (first, *_) = (
+            name
+            for name in names
+            for extent in opened.extents(opened.resolve(name).ino)
+            if extent.stream_offset + extent.size > block * 16384
+        )
+        place = list(opened.index.segments()[0].blocks.archive_offsets)[block]
+    content = bytearray(archive.read_bytes())
+    content[place + 100] ^= 1
+    archive.write_bytes(content)
+    assert run(["repack", "-q", str(archive), str(tmp_path / "new.gomp")]) == 1
+    reason = f"{first}: block {block}: the compressed bytes do not match their checksum"
+    assert capfdbinary.readouterr().err.decode() == f"gompfs: {archive}: {reason}\n"
 
 
 def test_holes_take_no_space(tmp_path: Path) -> None:
@@ -136,9 +199,7 @@ def test_a_damaged_archive(tmp_path: Path, capfdbinary: Output) -> None:
     archive.write_bytes(content)
     assert run(["repack", str(archive), str(tmp_path / "new.gomp")]) == 1
     error = capfdbinary.readouterr().err.decode()
-    assert error == (
-        f"gompfs: {archive}: noise: block 1: the compressed bytes do not match their checksum\n"
-    )
+    assert error == (f"gompfs: {archive}: noise: block 1: the compressed bytes do not match their checksum\n")
     assert not (tmp_path / "new.gomp").exists()
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 from gompfs._native.codec import DecodeWork
@@ -38,3 +40,16 @@ class SmallBatches:
         work: DecodeWork,
     ) -> bytes | None:
         """See gompfs.gpu.small_batches.SmallBatches.decode."""
+
+def copy_runs(
+    source: Buffer,
+    target: Buffer,
+    source_offsets: NDArray[np.uint64],
+    target_offsets: NDArray[np.uint64],
+    sizes: NDArray[np.uint64],
+    num_threads: int,
+) -> None:
+    """Copies runs of bytes from `source` to `target` on several threads. All three columns are in bytes.
+
+    The runs must not overlap in the target. Raises ValueError, before anything is copied, if a run is not inside both.
+    """

@@ -2,14 +2,15 @@
 
 For each slice, a thread of the device first checks the payloads and copies them to pinned memory ("staging"), unless
 they are in device memory already. Then the copies to the device, the kernels and the copies back are queued on the
-stream of the slice's slot. While one slice runs, the next ones are staged and queued.
+stream of the slice's slot. While one slice runs, the next ones are staged and queued, and if the caller's memory is not
+pinned, threads of the host copy the output of finished ones there.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import cupy
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
+from gompfs._native.gpu import copy_runs
 from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.block import Buffer
@@ -287,21 +289,21 @@ class GpuBatch:
             pinned = slot.pinned("output", gpu_slice.output_bytes)
             output[: gpu_slice.output_bytes].get(slot.stream, out=pinned, blocking=False)
             return
-        for first, offset, size in self._runs(gpu_slice):
+        for first, offset, size in zip(*(column.tolist() for column in self._runs(gpu_slice)), strict=True):
             output[first : first + size].get(slot.stream, out=self._target[offset : offset + size], blocking=False)
 
-    def _runs(self, gpu_slice: GpuSlice) -> Iterator[tuple[int, int, int]]:
-        """Yields runs of blocks that are adjacent both on the device and in the output.
+    def _runs(self, gpu_slice: GpuSlice) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Returns runs of blocks that are adjacent both on the device and in the output.
 
-        Each run is (offset on the device, offset in the output, size), in bytes.
+        Columns in bytes: the offsets of the runs on the device, their offsets in the output, and their sizes.
         """
         offsets = self._offsets[gpu_slice.indexes]
         sizes = self._sizes[gpu_slice.indexes]
         breaks = (gpu_slice.output_offsets[1:] - gpu_slice.output_offsets[:-1] != sizes[:-1]) | (
             offsets[1:] - offsets[:-1] != sizes[:-1]
         )
-        for run in np.split(np.arange(offsets.size), np.flatnonzero(breaks) + 1):
-            yield int(gpu_slice.output_offsets[run[0]]), int(offsets[run[0]]), int(sizes[run].sum())
+        firsts = np.append(0, np.flatnonzero(breaks) + 1)
+        return gpu_slice.output_offsets[firsts], offsets[firsts], np.add.reduceat(sizes, firsts)
 
     def _finish(self, device: Device, gpu_slice: GpuSlice) -> None:
         """Waits for a slice and takes over its statuses and output."""
@@ -315,8 +317,7 @@ class GpuBatch:
         self._statuses[indexes[is_sound]] = slot.pinned("statuses", gpu_slice.indexes.size)[is_sound]
         if not self._is_direct:
             output = slot.pinned("output", gpu_slice.output_bytes)
-            for first, offset, size in self._runs(gpu_slice):
-                self._target[offset : offset + size] = output[first : first + size]
+            copy_runs(output.data, self._out, *self._runs(gpu_slice), self._num_threads)
 
     def settle(self, *, verify: bool) -> list[BlockStatus]:
         """Fills the output of damaged blocks with zeros and returns the statuses.

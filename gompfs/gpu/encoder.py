@@ -33,14 +33,13 @@ from gompfs.gpu.encode_kernels import (
     gather_payloads,
     payload_bytes,
 )
+from gompfs.gpu.host_copy import copy_bytes
 from gompfs.gpu.parser import Parser, can_parse
 
 _SLICE_BYTES = 32 << 20
 _LEAST_SLICE_BYTES = 1 << 20
 _NUM_SLOTS = 4
 _BLOCK_UNIT = 32  # the kernels need block sizes that are multiples of this
-_COPY_BYTES = 4 << 20  # a thread copies this much to pinned memory at a time
-_COPY_THREADS = 4
 
 
 def can_encode(block_size: int, options: CodecOptions) -> bool:
@@ -78,7 +77,6 @@ class GpuEncoder:
         self.num_failed = 0
         self._parser = Parser(self._arrays)
         self._collector = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-frame-{number}")
-        self._copiers = ThreadPoolExecutor(_COPY_THREADS, thread_name_prefix=f"gompfs-copy-{number}")
 
     def encode(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Encodes a batch, see Engine.encode_blocks. `can_encode` must be true for the options.
@@ -133,7 +131,7 @@ class GpuEncoder:
         if not is_pinned(staged):
             with cupy.cuda.Device(self._number):
                 staged = slot.pinned("content", len(content))
-            self._stage(content, staged)
+            copy_bytes(content, staged.data, self._num_threads)
         with self._arrays, slot.stream:
             return self._queue(slot, content, staged, block_size, options)
 
@@ -153,16 +151,6 @@ class GpuEncoder:
         gather_payloads(self._arrays, payloads, scratch)
         self._fetch_results(slot, payloads)
         return _Slice(content, batch.num_blocks, slot, slot.stream.record())
-
-    def _stage(self, content: memoryview, staged: NDArray[np.uint8]) -> None:
-        """Copies bytes to pinned memory, on several threads."""
-        source = np.frombuffer(content, np.uint8)
-
-        def copy(start: int) -> None:
-            staged[start : start + _COPY_BYTES] = source[start : start + _COPY_BYTES]
-
-        for _ in self._copiers.map(copy, range(0, source.size, _COPY_BYTES)):
-            pass
 
     def _fetch_results(self, slot: Slot, payloads: Payloads) -> None:
         """Queues the copy of sizes and statuses to pinned memory."""

@@ -14,6 +14,7 @@ void bind_codec_sequences(nanobind::module_& codec);
 void bind_decode_work(nanobind::module_& codec);
 
 // gompfs._native.gpu
+void bind_host_copy(nanobind::module_& gpu);
 void bind_small_batches(nanobind::module_& gpu);
 
 // gompfs._native.grammar

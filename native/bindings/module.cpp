@@ -66,8 +66,9 @@ NB_MODULE(_native, module) {
     gompfs::add_submodule(module, "blocks", "Reads of decoded blocks.",
                           {gompfs::bind_stored_sizes, gompfs::bind_block_reader,
                            gompfs::bind_range_plan, gompfs::bind_content_loader});
-    gompfs::add_submodule(module, "gpu", "Small batches of blocks, decoded on a GPU.",
-                          {gompfs::bind_small_batches});
+    gompfs::add_submodule(module, "gpu",
+                          "Small batches of blocks, decoded on a GPU, and copies to pinned memory.",
+                          {gompfs::bind_small_batches, gompfs::bind_host_copy});
     gompfs::add_submodule(module, "search", "Search for patterns in files.", {gompfs::bind_search});
     gompfs::add_submodule(
         module, "fuse", "The FUSE server of a mount.",

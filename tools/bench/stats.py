@@ -25,6 +25,7 @@ from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_words import content_grammars, content_word_counts
+from gompfs.statistics.device_postings import count_words
 from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.report import Report as Text
@@ -140,6 +141,8 @@ class _Measurement:
         def report(given: Sequence[Grammar], traversal: Traversal) -> Text:
             if from_postings is not None:
                 return postings_report(from_postings, given, paths, traversal=traversal)
+            if traversal.device is not None:
+                return word_count_report([count_words(grammar, traversal, inos) for grammar in given], order)
             threads = 1 if traversal.sequential else 0
             return word_count_report([CountedWords(g, g.word_counts(inos, threads)) for g in given], order)
 
@@ -157,8 +160,8 @@ class _Measurement:
         ]
         if from_postings is not None:
             ways += _directions(report, grammars, None, "CPU")
-            if self._gpu is not None:
-                ways += _directions(report, grammars, self._gpu.accelerator.arrays(1 << 62), "GPU")
+        if self._gpu is not None:
+            ways += _directions(report, grammars, self._gpu.accelerator.arrays(1 << 62), "GPU")
         if self._with_scripts:
             names = sorted(os.fsencode(path) for path in paths.values())
             ways += [

@@ -139,7 +139,7 @@ CompiledPatterns Matcher::compile(const Node& pattern, bool has_groups) const {
         return std::make_unique<CompiledPattern>(text, kind == TextKind::utf8, has_groups);
     };
     CompiledPatterns compiled;
-    if (matches_bytes(pattern)) {
+    if (matches_bytes(pattern) || !options_.is_unicode) {
         compiled.other = compile(TextKind::bytes);
     } else {
         compiled.ascii = compile(TextKind::ascii);

@@ -222,3 +222,8 @@ def test_options_without_effect_and_refused_ones(capfd: pytest.CaptureFixture[st
             assert re.fullmatch(r"gompfs: -?.* is not supported: .*[;,].*\n|gompfs: --json .*\n", errors), option
         else:
             assert errors == "", option
+
+
+@pytest.mark.parametrize("options", [[], ["-0"], ["-t", "c", "--color=always"], ["--max-depth", "1"], ["-l"]])
+def test_files(capfdbinary: Capture, tree: Path, archive: Path, options: list[str]) -> None:
+    check(capfdbinary, tree, archive, "--files", *options)

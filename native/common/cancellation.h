@@ -52,10 +52,15 @@ class CancellationScope {
     const Cancellation* const outer_;
 };
 
-inline void throw_if_cancelled() {
+// Whether the work of this thread is to stop: for code that cannot throw.
+inline bool is_cancelled() {
     const Cancellation* const cancellation = current_cancellation;
-    if ((cancellation != nullptr && cancellation->is_cancelled()) ||
-        Cancellation::of_process().is_cancelled()) {
+    return (cancellation != nullptr && cancellation->is_cancelled()) ||
+           Cancellation::of_process().is_cancelled();
+}
+
+inline void throw_if_cancelled() {
+    if (is_cancelled()) {
         throw Cancelled();
     }
 }

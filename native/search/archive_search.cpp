@@ -2,6 +2,7 @@
 #include "search/archive_search.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "common/failures.h"
@@ -15,6 +16,7 @@ constexpr std::uint64_t kUnitSize = 512 << 10;
 constexpr std::size_t kMaxFilesOfUnit = 4096;
 constexpr std::uint64_t kLargeFile = 16 << 20;
 constexpr std::size_t kMaxUnitsOfThread = 32;
+constexpr std::size_t kMaxOutput = 16 << 20;  // after which no unit is begun in a call of next()
 
 // A failed read of a large file, on its way through LargeFileSearch.
 struct ReadFailed {
@@ -185,6 +187,29 @@ ArchiveSearch::Found ArchiveSearch::search_large_window() {
     return found;
 }
 
+// Searches units, and fewer of them if much is found.
+ArchiveSearch::Found ArchiveSearch::search_units(const std::vector<Unit>& units) {
+    std::vector<std::optional<UnitResult>> results(units.size());
+    std::atomic<std::size_t> num_output{0};
+    parallel_for_all(units.size(), num_threads_, [&](std::size_t index) {
+        if (index == 0 || num_output < kMaxOutput) {
+            results[index] = search_unit(units[index]);
+            num_output += results[index]->found.output.size();
+        }
+    });
+    Found found;
+    for (std::size_t index = 0; index < units.size(); ++index) {
+        if (!results[index]) {  // a later one that another thread has searched is searched again
+            next_file_ = units[index].begin;
+            num_units_ = num_threads_;
+            break;
+        }
+        append(std::move(*results[index]), found);
+        results[index].reset();
+    }
+    return found;
+}
+
 std::optional<ArchiveSearch::Found> ArchiveSearch::next() {
     if (!large_) {
         if (next_file_ == files_.size()) {
@@ -192,15 +217,7 @@ std::optional<ArchiveSearch::Found> ArchiveSearch::next() {
         }
         if (!is_large(files_[next_file_])) {
             const std::vector<Unit> units = next_units();
-            std::vector<UnitResult> results(units.size());
-            parallel_for_all(units.size(), num_threads_, [&](std::size_t index) {
-                results[index] = search_unit(units[index]);
-            });
-            Found found;
-            for (UnitResult& result : results) {
-                append(std::move(result), found);
-            }
-            return found;
+            return search_units(units);
         }
         begin_large(files_[next_file_++]);
     }

@@ -2,8 +2,9 @@
 //
 // Files are searched in units of about half a MiB of text: files next to each other in the stream
 // share blocks. A call of next() searches some units at the same time and returns their outputs one
-// after another, so output comes while the search goes on, and memory is limited. Large files are
-// searched by all threads together, a window at a time.
+// after another, so output comes while the search goes on, and memory is limited. After much output
+// a call begins no more units. Large files are searched by all threads together, a window at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -68,6 +69,7 @@ class ArchiveSearch {
     std::unique_ptr<LineSink> make_sink() const;
     bool is_large(const ListedFile& file) const;
     std::vector<Unit> next_units();
+    Found search_units(const std::vector<Unit>& units);
     UnitResult search_unit(const Unit& unit);
     void search_one(const ListedFile& file, MatchSession& session, LineSink& sink,
                     std::string& buffer, UnitResult& result);

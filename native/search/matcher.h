@@ -110,13 +110,13 @@ class MatchSession {
   private:
     std::span<const std::size_t> groups_of(std::string_view text, const Match& match);
     int match(const CompiledPattern& pattern, std::string_view text, std::size_t from);
-    int match_in_steps(const CompiledPattern& pattern, std::string_view text, std::size_t from);
+    int match_carefully(const CompiledPattern& pattern, std::string_view text, std::size_t from);
 
     struct State;
     const Matcher& matcher_;
     std::unique_ptr<State> state_;
     bool is_ascii_ = false;
-    bool has_long_lines_ = false;
+    std::size_t starts_at_once_ = 0;
 };
 
 }  // namespace gompfs::search

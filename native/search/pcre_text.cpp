@@ -13,6 +13,8 @@ namespace {
 using Kind = Node::Kind;
 
 constexpr char32_t kLongS = 0x17f, kKelvin = 0x212a;  // fold to s and k
+// The text of a pattern. PCRE2 compiles no more than 64 KiB, and a character may need ten bytes.
+constexpr std::size_t kMaxText = 16 << 20;
 constexpr std::string_view kNothing = "(?!)";
 constexpr std::string_view kAnything = "(?s:.)";
 constexpr std::string_view kAsciiWord = "0-9A-Z_a-z";
@@ -24,6 +26,12 @@ constexpr std::string_view kUnicodeWord =
 constexpr std::string_view kUnicodeSpace =
     "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
     "\\x{205f}\\x{3000}";
+
+void check_size(const std::string& text) {
+    if (text.size() > kMaxText) {
+        throw PatternError("the pattern is too large");
+    }
+}
 
 bool is_alphanumeric(char32_t code) {
     return code - '0' < 10u || code - 'A' < 26u || code - 'a' < 26u;
@@ -88,6 +96,7 @@ class Writer {
 };
 
 void Writer::write(const Node& node) {
+    check_size(text);
     switch (node.kind) {
         case Kind::empty:
             return;
@@ -280,7 +289,8 @@ std::string Writer::plain_set(const ClassSet& set, const Node& node, bool& is_pl
     return "(?:" + others + (in_brackets.empty() ? "" : "|[" + in_brackets + ']') + ')';
 }
 
-// An expression that matches one character of a set.
+// An expression that matches one character of a set. An operator may write its operands twice, so
+// the size doubles with each.
 std::string Writer::one_of(const ClassSet& set, const Node& node) const {
     std::string text;
     if (set.op == ClassSet::Operator::none) {
@@ -299,6 +309,7 @@ std::string Writer::one_of(const ClassSet& set, const Node& node) const {
                    ? "(?:(?!" + right + ')' + left + ')'
                    : "(?:(?!" + right + ')' + left + "|(?!" + left + ')' + right + ')';
     }
+    check_size(text);
     return set.is_negated ? "(?:(?!" + text + ')' + std::string(kAnything) + ')' : text;
 }
 

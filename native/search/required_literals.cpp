@@ -15,8 +15,9 @@ namespace {
 
 using Kind = Node::Kind;
 
-constexpr std::size_t kMaxStrings = 64;            // of a concatenation
-constexpr std::size_t kMaxAlternatives = 1 << 20;  // of an alternation
+constexpr std::size_t kMaxStrings = 64;  // of a concatenation
+// Of an alternation. Classes multiply literals, and a finder takes some 100 bytes for each byte.
+constexpr std::size_t kMaxBytes = 2 << 20;
 constexpr std::size_t kMaxLength = 256;
 constexpr std::size_t kMaxClass = 8;
 constexpr std::uint32_t kMaxRepeats = 16;
@@ -182,11 +183,18 @@ const LiteralSet* best_of(const std::vector<LiteralSet>& sets) {
 Found find_in_alternation(const std::vector<Node>& children) {
     LiteralSet all;
     bool is_exact = true;
+    std::size_t num_bytes = 0;
     for (const Node& child : children) {
         Found found = find(child);
         is_exact = is_exact && found.is_exact;
         const LiteralSet* const set = found.is_exact ? &found.exact : best_of(found.required);
-        if (set == nullptr || all.literals.size() + set->literals.size() > kMaxAlternatives) {
+        if (set == nullptr) {
+            return {};
+        }
+        for (const std::string& literal : set->literals) {
+            num_bytes += literal.size() + 1;
+        }
+        if (num_bytes > kMaxBytes) {
             return {};
         }
         all.is_caseless = all.is_caseless || set->is_caseless;

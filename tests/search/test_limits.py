@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import random
+import resource
+import signal
+import string
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,12 +26,13 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tree").mkdir()
     (root / "tree" / "short").write_text("a" * 40 + "\n")
     (root / "tree" / "long").write_text("a" * 1_000_000 + "\n" + "x" * 300_000 + "\n")
+    (root / "tree" / "lines").write_text(("q" * 3000 + "\n") * 1500)
     target = root / "tree.gomp"
     pack(target, root / "tree", stats=True)
     return target
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "pattern", ["(a*)*b", "(x+x+)+y", "x*y", "[ab]*[cd]", r"\w*[!,]", "a.*b.*c", "(?i)a*[bc]$", "(?:a?){60}b{60}"]
 )
@@ -31,7 +40,7 @@ def test_slow_patterns_without_a_match(archive: Path, pattern: str) -> None:
     assert run(["grep", "-e", pattern, str(archive)]) == 1
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
@@ -42,6 +51,8 @@ def test_slow_patterns_without_a_match(archive: Path, pattern: str) -> None:
         ("[" * 300, "nested too deeply"),
         ("a" + "+" * 300, "too many repetition operators"),
         ("(a|aa)+$", "too many steps"),
+        ("[" + "~~".join(string.ascii_letters[:40]) + "]", "too large"),
+        ("q*q*[rs]", "takes too long on a line"),
     ],
     ids=lambda value: value[:20],
 )
@@ -52,6 +63,78 @@ def test_patterns_that_are_refused(capfd: Capture, tmp_path: Path, archive: Path
     errors = capfd.readouterr().err
     assert message in errors
     assert errors.count("\n") == 1
+
+
+_CHILD = """
+import re, sys
+from gompfs.cli.application import run
+status = run(sys.argv[1:])
+print(re.search(r"VmHWM:\\s*([0-9]+)", open("/proc/self/status").read())[1], file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def run_in_child(*arguments: object) -> tuple[int, bytes, str, int]:
+    """Runs gompfs. Returns its status, its output, its messages, and the peak of its memory in MiB."""
+    command = (sys.executable, "-c", _CHILD, *map(str, arguments))
+    done = subprocess.run(command, capture_output=True, check=False)
+    *messages, peak = done.stderr.decode().splitlines()
+    return done.returncode, done.stdout, "\n".join(messages), int(peak) >> 10
+
+
+@pytest.mark.timeout(600)
+def test_classes_do_not_multiply_literals(tmp_path: Path, archive: Path) -> None:
+    """Each of these lines stands for 64 literals, all of them together for 60 MB: their automaton took several GB."""
+    letters = random.Random(1)
+    lines = ("[a-h][a-h]" + "".join(letters.choices(string.ascii_lowercase, k=64)) for _ in range(13_900))
+    (tmp_path / "patterns").write_text("\n".join(lines))
+    status, _, message, peak = run_in_child("grep", "-f", tmp_path / "patterns", archive)
+    assert status == 2
+    assert "too large" in message
+    assert "\n" not in message
+    assert peak < 600
+
+
+@pytest.mark.timeout(600)
+def test_much_output_of_many_files(tmp_path: Path) -> None:
+    """What 40 files at once have to print is not all in memory."""
+    (tmp_path / "tree").mkdir()
+    for number in range(40):
+        (tmp_path / "tree" / f"{number:02}").write_bytes((b"x" * 99 + b"\n") * 80_000 + b"%d\n" % number)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=False)
+    status, output, message, peak = run_in_child("grep", "-j2", "--sort", "path", "x", tmp_path / "tree.gomp")
+    assert (status, message) == (0, "")
+    assert output == b"".join((b"%02d:" % number + b"x" * 99 + b"\n") * 80_000 for number in range(40))
+    assert peak < 350
+
+
+@pytest.mark.timeout(600)
+def test_ctrl_c_ends_a_slow_search(archive: Path) -> None:
+    command = subprocess.Popen(
+        (sys.executable, "-m", "gompfs", "grep", "q*q*[rs]", archive), stderr=subprocess.PIPE, text=True
+    )
+    while time_of(command.pid) < 1:  # then it has begun to search
+        assert command.poll() is None
+        time.sleep(0.05)
+    used = time_of(command.pid)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    command.send_signal(signal.SIGINT)
+    assert command.communicate()[1] == "gompfs: interrupted\n"
+    assert command.returncode == 130
+    used_after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before - used
+    assert used_after < 3
+
+
+def time_of(process: int) -> float:
+    """Returns the processor time of a process so far, in seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_fifo_is_no_archive(tmp_path: Path, capfd: Capture) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert run(["grep", "x", str(tmp_path / "fifo")]) == 2
+    assert "fifo: not a regular file" in capfd.readouterr().err
 
 
 def test_errors(capfd: Capture, tmp_path: Path, archive: Path) -> None:

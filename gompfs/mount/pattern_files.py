@@ -5,6 +5,7 @@ A pattern is the name of a file, so a slash in it is written %2F, a NUL byte can
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 _GREP, _FILES_WITH, _COUNT = b"grep", b"files-with", b"count"
 PATTERN_DIRECTORIES = (_COUNT, _FILES_WITH, _GREP)
 """The directories in `stats` whose entries are patterns."""
+_SEARCHES_AT_ONCE = 4
+_turns = threading.BoundedSemaphore(_SEARCHES_AT_ONCE)
+"""Each search uses all threads, and has tables of all files. So a user who opens many patterns has to wait."""
 
 
 class PatternReport(Report):
@@ -42,10 +46,11 @@ class PatternReport(Report):
     def __iter__(self) -> Iterator[bytes]:
         from gompfs.search import ArchiveSearch
 
-        search = ArchiveSearch(self._archive, self._query, [(b"", ROOT_INO)], self._matcher)
-        yield from search
-        if search.failures:
-            raise search.failures[0]
+        with _turns:
+            search = ArchiveSearch(self._archive, self._query, [(b"", ROOT_INO)], self._matcher)
+            yield from search
+            if search.failures:
+                raise search.failures[0]
 
 
 def is_pattern_file(name: bytes) -> bool:

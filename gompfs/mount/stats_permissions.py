@@ -20,7 +20,7 @@ from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
 
-_OWNER, _OTHERS = 6, 0  # right shift of the mode for each class of users
+_OWNER, _GROUP, _OTHERS = 6, 3, 0  # right shift of the mode for each class of users
 _READ, _READ_AND_SEARCH = 4, 5
 
 
@@ -92,7 +92,8 @@ class StatsPermissions:
             log.warning("the statistics belong to the mounting user: %s", error)
             return mounting_user
         shown = [mode & ~options.umask for mode in modes]
-        if _may_read_all(shown, _OTHERS):
+        # A mode such as 0604 refuses to the group what others may do.
+        if all(_may_read_all(shown, users) for users in (_OWNER, _GROUP, _OTHERS)):
             return None
         if options.uid is not None and _may_read_all(shown, _OWNER):
             return options.uid, mounting_user[1] if options.gid is None else options.gid

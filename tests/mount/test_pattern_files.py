@@ -6,17 +6,23 @@ import errno
 import os
 import shutil
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tree_helpers import pack
 
+from gompfs.archive import Archive
 from gompfs.cli.grep_targets import target_of
+from gompfs.engine import select_engine
 from gompfs.errors import MountError
+from gompfs.mount.pattern_files import PatternReport
 from gompfs.mount.system import mount_table  # noqa: F401  target_of imports it, which another user may not
+from gompfs.search import ArchiveSearch
 
 if TYPE_CHECKING:
     from conftest import Mount
@@ -142,3 +148,26 @@ def test_the_command_needs_the_permission_to_read_the_archive(archive: Path, mou
         os.chmod(copy, 0o600)
         assert f"is in a mount of {copy}, which you may not read" in error_as_nobody(shown / "b")
         shown.clean_up()
+
+
+def test_few_patterns_are_searched_for_at_once(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user may open any number of patterns, and each search takes memory."""
+    running, most = 0, 0
+    lock = threading.Lock()
+
+    class CountedSearch(ArchiveSearch):
+        def __iter__(self) -> Iterator[bytes]:
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+            time.sleep(0.02)
+            yield from super().__iter__()
+            with lock:
+                running -= 1
+
+    monkeypatch.setattr("gompfs.search.ArchiveSearch", CountedSearch)
+    with Archive(archive, engine=select_engine("cpu")) as opened, ThreadPoolExecutor(20) as pool:
+        found = list(pool.map(lambda _: b"".join(PatternReport(opened, b"count/foo")), range(40)))
+    assert set(found) == {b"a/one:2\nb:1\n"}
+    assert 1 < most <= 4

@@ -136,6 +136,18 @@ def test_with_a_grammar(mount, protected: Path) -> None:
 
 
 @pytest.mark.shared_by_apis
+def test_a_file_that_its_group_may_not_read(mount, tmp_path: Path) -> None:
+    """The group of a file of mode 0604 is refused what all others may do."""
+    tree = make_tree(tmp_path / "refused", {"file": ("secret words\n", 0o604)}, {})
+    os.chown(tree / "file", 0, NOBODY)
+    pack(tmp_path / "refused.gomp", tree)
+    stats = mount(tmp_path / "refused.gomp", "allow_other") / "stats"
+    for name in ("../file", "wordcount", "word/secret", "grep/secret", "files/file/wordcount"):
+        assert cat(stats, name) is None
+    assert "secret\t1\n" in (stats / "wordcount").read_text()
+
+
+@pytest.mark.shared_by_apis
 def test_a_group_reads_statistics_of_its_file(mount, protected: Path) -> None:
     mounted = mount(protected, "allow_other")
     assert cat(mounted.path, "group") == "words of a group\n"

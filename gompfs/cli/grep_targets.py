@@ -62,9 +62,9 @@ def names_target(path: str) -> bool:
 
 
 def is_archive(path: str) -> bool:
-    """Returns whether a local file begins as archives do."""
+    """Returns whether a local file begins as archives do. Does not wait for a writer of a FIFO."""
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
             return file.read(len(SUPERBLOCK_MAGIC)) == SUPERBLOCK_MAGIC
     except OSError:
         return False

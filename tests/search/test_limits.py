@@ -108,10 +108,18 @@ def test_much_output_of_many_files(tmp_path: Path) -> None:
     assert peak < 350
 
 
+_INTERRUPTIBLE = """
+import signal, sys
+from gompfs.cli.application import run
+signal.signal(signal.SIGINT, signal.default_int_handler)  # commands in the process of the tests have changed it
+sys.exit(run(sys.argv[1:]))
+"""
+
+
 @pytest.mark.timeout(600)
 def test_ctrl_c_ends_a_slow_search(archive: Path) -> None:
     command = subprocess.Popen(
-        (sys.executable, "-m", "gompfs", "grep", "q*q*[rs]", archive), stderr=subprocess.PIPE, text=True
+        (sys.executable, "-c", _INTERRUPTIBLE, "grep", "q*q*[rs]", archive), stderr=subprocess.PIPE, text=True
     )
     while time_of(command.pid) < 1:  # then it has begun to search
         assert command.poll() is None

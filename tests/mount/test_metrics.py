@@ -20,6 +20,8 @@ from gompfs.engine import select_engine
 from gompfs.mount.metric_set import MetricSet, samples_of
 from gompfs.mount.metrics import metrics
 from gompfs.mount.system.observe import observe_mounts
+from gompfs.statistics.answering import Answering
+from gompfs.statistics.tasks import compute
 
 CONTENT = random.Random(3).randbytes(400_000)
 
@@ -125,7 +127,15 @@ def test_work_is_counted_by_engine(archive: Path) -> None:
         time.sleep(0.01)
     with Archive(archive, engine=engine) as opened:
         opened.read(opened.resolve("noise").ino, 0, 400_000)
-        samples = samples_of(metrics(opened, ServedArchive(opened.blocks.reader)).as_json())
+        answering, served = Answering(opened), ServedArchive(opened.blocks.reader)
+        samples = samples_of(metrics(opened, served, answering).as_json())
+        compute(b"sort", opened, answering=answering)
+        of_statistics = samples_of(metrics(opened, served, answering).as_json())
+    assert "gompfs_statistics_total" not in samples
+    assert of_statistics["gompfs_statistics_total"] == [({"statistic": "sort", "engine": "cpu"}, 1)]
+    ((labels, seconds),) = of_statistics["gompfs_statistics_seconds_total"]
+    assert labels == {"statistic": "sort", "engine": "cpu"}
+    assert 0 < seconds < 10
     assert samples["gompfs_decoded_blocks_total"] == [({"engine": "cpu"}, 25), ({"engine": "gpu"}, 3)]
     assert samples["gompfs_decoded_bytes_total"] == [({"engine": "cpu"}, 400_000), ({"engine": "gpu"}, 100)]
     (on_cpu, cpu_seconds), (on_gpu, gpu_seconds) = samples["gompfs_decode_seconds_total"]

@@ -10,6 +10,7 @@ setup:
 # Linters, types, layers, format of the C++ code
 lint: setup
     ruff check .
+    ruff format --check .
     mypy
     lint-imports
     find kernels native tests tools -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format --dry-run -Werror

@@ -125,6 +125,4 @@ def pack_archive(
     from gompfs.pack import pack_paths
 
     target = Path(target)
-    return pack_paths(
-        paths, target, codec=codec, level=level, stats=stats, exclude=exclude, force=force, engine=engine
-    )
+    return pack_paths(paths, target, codec=codec, level=level, stats=stats, exclude=exclude, force=force, engine=engine)

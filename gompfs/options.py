@@ -247,9 +247,7 @@ def _octal(name: str, text: str) -> int:
 
 
 MOUNT_OPTIONS = (
-    MountOption(
-        "engine", str, "engine that decodes blocks and computes statistics", placeholder="auto|cpu|gpu"
-    ),
+    MountOption("engine", str, "engine that decodes blocks and computes statistics", placeholder="auto|cpu|gpu"),
     MountOption(
         "subdir",
         str,
@@ -305,9 +303,7 @@ MOUNT_OPTIONS = (
         choices=("hidden", "visible", "off"),
     ),
     MountOption("union", bool, "the same as --union, for mount(8) and /etc/fstab", field="several", value="union"),
-    MountOption(
-        "subdir_per_archive", bool, "the same as --subdir-per-archive", field="several", value="subdirs"
-    ),
+    MountOption("subdir_per_archive", bool, "the same as --subdir-per-archive", field="several", value="subdirs"),
     MountOption("allow_other", bool, "let other users access the mount; file permissions are enforced"),
     MountOption("follow", bool, "show the new content when the archive is replaced or added to"),
     MountOption("uid", _decimal, "show this user as the owner of all entries", placeholder="N"),

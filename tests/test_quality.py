@@ -25,6 +25,7 @@ def check(*command: str | Path) -> None:
 
 def test_ruff() -> None:
     check("ruff", "check", "--no-cache", ".")
+    check("ruff", "format", "--check", "--no-cache", ".")
 
 
 @pytest.mark.timeout(300)

@@ -36,7 +36,6 @@ class HostTextDevice(HostDevice):
             (statuses[number],) = engine.decode_blocks([block], out, sizes=[size], symbols=[of_blocks[number]])
         return content, places.astype(np.uint64), statuses
 
-
     def decode_and_keep(
         self,
         blocks: Sequence[Buffer],

@@ -74,9 +74,7 @@ def list_directory(root: Path) -> dict[bytes, Seen]:
         status = os.lstat(full)
         is_directory = stat.S_ISDIR(status.st_mode)
         is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
-        xattrs = {
-            os.fsencode(name): os.getxattr(full, name, follow_symlinks=False) for name in _xattr_names(full)
-        }
+        xattrs = {os.fsencode(name): os.getxattr(full, name, follow_symlinks=False) for name in _xattr_names(full)}
         seen[path] = Seen(
             status.st_mode,
             status.st_uid,

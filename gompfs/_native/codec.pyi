@@ -155,9 +155,7 @@ def are_possible_block_ranges(offsets: Buffer, sizes: Buffer, data_end: int) -> 
     They are if all sizes are possible and all blocks end at `data_end` or before.
     """
 
-def gather_payloads(
-    blocks: Sequence[Buffer], headers: Buffer, offsets: Buffer, out: Buffer, num_threads: int
-) -> bytes:
+def gather_payloads(blocks: Sequence[Buffer], headers: Buffer, offsets: Buffer, out: Buffer, num_threads: int) -> bytes:
     """Checks blocks, and copies their payloads to `offsets` (u64 each) in `out`. `headers` is from read_headers.
 
     Returns a status for each block. The payload of a damaged block is not copied.

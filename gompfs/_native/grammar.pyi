@@ -174,4 +174,3 @@ class TextCheck:
 
         Returns None if there is no difference. A word is None if that side has ended.
         """
-

@@ -87,9 +87,7 @@ class KnownContents:
         contents go to the stream.
         """
 
-OddFile: TypeAlias = tuple[
-    bytes, int, _Status, bool, bool, int, dict[bytes, bytes], memoryview | None, bytes | None
-]
+OddFile: TypeAlias = tuple[bytes, int, _Status, bool, bool, int, dict[bytes, bytes], memoryview | None, bytes | None]
 """(name, errno, status, has_xattrs, has_changed, descriptor, xattrs, content, SHA-256)
 
 `errno` is 0 if the file could be opened. `has_xattrs` is set if there are extended attributes that are not in `xattrs`,
@@ -146,9 +144,7 @@ class TreeContent:
 class FileLoader:
     """Opens, reads and lists files ahead of a thread that walks a tree. Results can be taken in any order."""
 
-    def __init__(
-        self, max_file_size: int, capacity: int, max_threads: int, skipped: list[tuple[int, int]]
-    ) -> None:
+    def __init__(self, max_file_size: int, capacity: int, max_threads: int, skipped: list[tuple[int, int]]) -> None:
         """Files of more than `max_file_size` bytes are only opened. Up to `capacity` bytes are read ahead.
 
         Files with a device and inode number in `skipped` are never in a LoadedFiles.

@@ -38,9 +38,7 @@ class DeviceReader:
         """Reads the ranges of a plan. `locate` finds its pieces, or raises an error."""
         size = int(plan.offsets[-1])
         on_stream = as_stream(stream)
-        data = (
-            allocate(size, self._number, on_stream) if out is None else device_memory(out, self._number, size)
-        )
+        data = allocate(size, self._number, on_stream) if out is None else device_memory(out, self._number, size)
         locate()
         self._check_ends(plan, error_of)
         read = self._reader.read(plan, data, on_stream)

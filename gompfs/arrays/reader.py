@@ -43,9 +43,7 @@ class ArrayReader:
         self._inode_numbers: dict[str | bytes, int] = {}
         self._device_readers: dict[tuple[int, int], DeviceReader] = {}  # by process and number of the device
 
-    def read(
-        self, wanted: Iterable[FileOrRange] | NDArray[np.integer], device: str, out: Any, stream: Any
-    ) -> Arrays:
+    def read(self, wanted: Iterable[FileOrRange] | NDArray[np.integer], device: str, out: Any, stream: Any) -> Arrays:
         """See ArchiveFiles.read_many."""
         number = device_number(device)
         ranges = Ranges(wanted, self._inode_number)
@@ -122,4 +120,3 @@ class ArrayReader:
                 self._inode_numbers.clear()
             found = self._inode_numbers[path] = self._find_inode_number(path)
         return found
-

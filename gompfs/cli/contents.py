@@ -28,9 +28,7 @@ _MAX_VECTORS = 512
 @click.option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
 @engine_option
 @click.pass_context
-def cat_command(
-    ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, engine: str
-) -> None:
+def cat_command(ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, engine: str) -> None:
     """Write each file PATH in ARCHIVE to standard output."""
     failed = False
     with opened(archive, engine=engine, verify=verify) as opened_archive:

@@ -45,8 +45,7 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         for segment in archive.segments
     ]
     sections = [
-        {"segment": section.segment, "kind": section.kind, **_sizes(section.blocks)}
-        for section in archive.sections
+        {"segment": section.segment, "kind": section.kind, **_sizes(section.blocks)} for section in archive.sections
     ]
     return {
         "archive": os.fspath(archive.path),

@@ -19,9 +19,7 @@ def parse_mtime(_ctx: click.Context, _param: click.Parameter, value: str | None)
     try:
         time_ns = _time_ns(value)
     except ValueError:
-        raise click.BadParameter(
-            f"{value!r} is neither @SECONDS nor a date like 2026-01-31T12:00:00."
-        ) from None
+        raise click.BadParameter(f"{value!r} is neither @SECONDS nor a date like 2026-01-31T12:00:00.") from None
     if abs(time_ns) > MAX_TIME_NS:
         raise click.BadParameter(f"{value!r} is not between the years 1678 and 2261.")
     return time_ns

@@ -110,9 +110,7 @@ _SHARED_OPTIONS: Options = [
 @with_options([*DICTIONARY_OPTIONS, *_SHARED_OPTIONS])
 @engine_option
 @json_option
-def pack_command(
-    sources: tuple[str, ...], archive: str, *, force: bool, as_json: bool, **values: Any
-) -> None:
+def pack_command(sources: tuple[str, ...], archive: str, *, force: bool, as_json: bool, **values: Any) -> None:
     """Pack SOURCEs into a new ARCHIVE.
 
     A SOURCE is a directory, a file, a .tar (plain, .gz, .bz2, .xz or .zst), a .zip, or - for a tar on

@@ -131,9 +131,7 @@ def _range_in_words(kind: str, least: float | None, most: float | None) -> str:
 def paths_argument(*, required: bool) -> Callable[[Decorated], Decorated]:
     """The argument PATH...: entries inside the archive."""
     metavar = "PATH..." if required else "[PATH...]"
-    return click.argument(
-        "paths", metavar=metavar, nargs=-1, required=required, shell_complete=complete_entry
-    )
+    return click.argument("paths", metavar=metavar, nargs=-1, required=required, shell_complete=complete_entry)
 
 
 def engine_option(function: Decorated) -> Decorated:

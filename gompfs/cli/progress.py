@@ -37,9 +37,7 @@ class ProgressBar:
 
 
 @contextmanager
-def progress_bar(
-    label: str, total: Callable[[], int | None], *, quiet: bool = False
-) -> Iterator[ProgressBar | None]:
+def progress_bar(label: str, total: Callable[[], int | None], *, quiet: bool = False) -> Iterator[ProgressBar | None]:
     """Yields a bar of `total()` bytes (None: unknown), or None if stderr is not a terminal or `quiet` is set.
 
     `total` may have to walk a tree, so it is called only if there is a bar.

@@ -101,9 +101,7 @@ def _row(now: MountState, before: MountState | None) -> tuple[str, ...]:
     decoded = since("gompfs_decoded_bytes_total")
     decoded_by = {engine: since("gompfs_decoded_bytes_total", engine=engine) for engine in _DECODERS}
     busy = {engine: since("gompfs_decode_seconds_total", engine=engine) for engine in _DECODERS}
-    counts = {
-        limit: since("gompfs_request_seconds_bucket", request="read", le=limit) for limit in _limits(now)
-    }
+    counts = {limit: since("gompfs_request_seconds_bucket", request="read", le=limit) for limit in _limits(now)}
     return (
         mountpoint,
         now.label("engine") or _UNKNOWN,

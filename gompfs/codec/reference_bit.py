@@ -48,8 +48,8 @@ def read_bit_payload(payload: bytes, uncompressed_size: int, dictionary: bytes |
     """
     if len(payload) < BIT_HEADER_SIZE + BIT_PADDING:
         raise PayloadError("the payload ends inside its header")
-    flags, group_size_log2, *widths, num_sequences, num_literals, base, literal_base, codes_size = (
-        _HEADER.unpack_from(payload)
+    flags, group_size_log2, *widths, num_sequences, num_literals, base, literal_base, codes_size = _HEADER.unpack_from(
+        payload
     )
     if flags > FLAG_DEPENDENCY_ELIMINATION or max(widths) > MAX_SIZE_WIDTH:
         raise PayloadError("the payload has unknown flags or impossible sizes")

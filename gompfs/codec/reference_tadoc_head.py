@@ -176,11 +176,13 @@ def _read_arrays(stream: SubBlocks, header: _Header, codes: list[ClassCode]) -> 
     classes = [code.read_class for code in codes]
     prefix_lengths = stream.read_array(header.num_local_words, numbers[0])
     separator_lengths = [1 + number for number in stream.read_array(header.num_local_separators, numbers[1])]
-    global_words = _ascending([
-        *stream.read_array(header.num_low_global_words, numbers[2]),
-        *stream.read_array(header.num_middle_global_words, numbers[3]),
-        *stream.read_array(header.num_high_global_words, numbers[4]),
-    ])
+    global_words = _ascending(
+        [
+            *stream.read_array(header.num_low_global_words, numbers[2]),
+            *stream.read_array(header.num_middle_global_words, numbers[3]),
+            *stream.read_array(header.num_high_global_words, numbers[4]),
+        ]
+    )
     global_separators = _ascending(stream.read_array(header.num_global_separators, numbers[5]))
     local_word_classes = stream.read_array(header.num_local_words, classes[6])
     global_word_classes = stream.read_array(header.num_global_words, classes[7])

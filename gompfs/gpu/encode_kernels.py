@@ -73,9 +73,7 @@ def encode_payloads(
     """
     stride = -(-batch.block_size // ALIGNMENT) * ALIGNMENT
     num_blocks = batch.num_blocks
-    payloads = Payloads(
-        data, device.xp.empty(num_blocks, np.uint32), device.xp.empty(num_blocks, np.uint8), stride
-    )
+    payloads = Payloads(data, device.xp.empty(num_blocks, np.uint32), device.xp.empty(num_blocks, np.uint8), stride)
     kernel = f"encode_{_KERNELS[options.codec]}"
     literals = (scratch,) if options.codec is Codec.GOMPRESSO_BIT else ()
     flags = options.dependency_elimination | options.group_size_log2 << 8

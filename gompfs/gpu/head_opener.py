@@ -81,9 +81,7 @@ class HeadOpener:
         """Frees the workspace."""
         self._workspace = cupy.empty(0, cupy.uint8)
 
-    def _describe(
-        self, payloads: int, tasks: Collection[HeadTask]
-    ) -> tuple[NDArray[np.void], list[tuple[int, int]]]:
+    def _describe(self, payloads: int, tasks: Collection[HeadTask]) -> tuple[NDArray[np.void], list[tuple[int, int]]]:
         """Returns what the kernel needs about each head, and the first and the number of the heads of each launch.
 
         The workspaces of a launch fit into the memory for them.

@@ -274,9 +274,7 @@ class HeadStore:
         tokens = words.read()
         return self._upload(words.number, packed_words_size(tokens), lambda: pack_words(tokens), held)
 
-    def _upload(
-        self, number: int, size: int, pack: Callable[[], NDArray[np.uint8]], held: Collection[int]
-    ) -> int:
+    def _upload(self, number: int, size: int, pack: Callable[[], NDArray[np.uint8]], held: Collection[int]) -> int:
         """Uploads the `size` bytes that `pack` returns, unless they do not fit. Returns their address, or 0."""
         array = self._allocate(number, size, held, lambda _: self._device.upload_head(pack()))
         return 0 if array is None else int(array.data.ptr)

@@ -97,9 +97,7 @@ class RangeReader:
                 except cupy.cuda.memory.OutOfMemoryError as error:
                     self._ranges.make_room(error)
 
-    def _queue_all(
-        self, plan: RangePlan, output: cupy.ndarray, stream: cupy.cuda.Stream, read: RangeRead
-    ) -> None:
+    def _queue_all(self, plan: RangePlan, output: cupy.ndarray, stream: cupy.cuda.Stream, read: RangeRead) -> None:
         slots = self._ranges.slots
         self._find_resident()
         with stream:

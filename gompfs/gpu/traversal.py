@@ -38,8 +38,7 @@ class Work:
 
     @classmethod
     def of(cls, num_slots: int, num_copies: int, num_results: int) -> Work:
-        """Computes the bounds from the number of table slots, of entries copied between tables, and of result entries.
-        """
+        """Computes the bounds from the numbers of table slots, entries copied between tables, and result entries."""
         return cls(num_copies + num_results, BYTES_OF_A_SLOT * num_slots + BYTES_OF_A_PAIR * num_results)
 
 
@@ -96,9 +95,7 @@ class TopDown:
     def __init__(self, forest: DeviceForest) -> None:
         """Sorts the edges from parents to children."""
         self._forest = forest
-        self._flow = forest.kept(
-            self.name, lambda: LevelFlow(forest, forest.parents, forest.children, forest.depths)
-        )
+        self._flow = forest.kept(self.name, lambda: LevelFlow(forest, forest.parents, forest.children, forest.depths))
 
     def counts(self) -> Array:
         """Returns how often each term occurs in all files together (uint64)."""

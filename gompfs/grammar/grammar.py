@@ -70,9 +70,7 @@ class Grammar:
         self.native = native
 
     @classmethod
-    def from_bytes(
-        cls, section: bytes | bytearray | memoryview, word_rules: Collection[str] = WORD_RULES
-    ) -> Grammar:
+    def from_bytes(cls, section: bytes | bytearray | memoryview, word_rules: Collection[str] = WORD_RULES) -> Grammar:
         """Reads a grammar section. Raises ArchiveFormatError if it is damaged, or has none of these word rules."""
         try:
             native = _grammar.read_grammar(section, default_threads())

@@ -27,9 +27,7 @@ _READ, _READ_AND_SEARCH = 4, 5
 class StatsPermissions:
     """Sets the owners and modes of virtual entries. Thread-safe."""
 
-    def __init__(
-        self, archive: Archive, options: MountOptions, shown_root: int, own: Callable[[Inode], Inode]
-    ) -> None:
+    def __init__(self, archive: Archive, options: MountOptions, shown_root: int, own: Callable[[Inode], Inode]) -> None:
         """`shown_root` is the inode shown as the mount's root.
 
         `own` applies the mount's uid, gid and umask to an inode.

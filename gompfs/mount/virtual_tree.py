@@ -1,10 +1,10 @@
 """The directory `stats`: files that always exist, and files that are created when they are looked up.
 
-    info, wordcount, sort, ...      of all files together
-    word/WORD, phrase/W1 W2 W3      the files that contain a word, or several words in a row
-    grep/PATTERN, count/PATTERN, files-with/PATTERN     lines or files with matches of a regular expression
-    files/PATH/wordcount, ...       of one file; directories as in the archive
-    NAME.jsonl, NAME.arrow, NAME.parquet    the statistic NAME in another format; not listed
+info, wordcount, sort, ...      of all files together
+word/WORD, phrase/W1 W2 W3      the files that contain a word, or several words in a row
+grep/PATTERN, count/PATTERN, files-with/PATTERN     lines or files with matches of a regular expression
+files/PATH/wordcount, ...       of one file; directories as in the archive
+NAME.jsonl, NAME.arrow, NAME.parquet    the statistic NAME in another format; not listed
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ class VirtualNode:
 class VirtualTree:
     """The virtual nodes, by their path in `stats`. Thread-safe."""
 
-    def __init__(
-        self, archive: Archive, content: VirtualContent, permissions: StatsPermissions, first: int
-    ) -> None:
+    def __init__(self, archive: Archive, content: VirtualContent, permissions: StatsPermissions, first: int) -> None:
         """Node ids begin at `first`."""
         self._archive = archive
         self._content = content

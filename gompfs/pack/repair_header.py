@@ -60,9 +60,7 @@ def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> 
     return None
 
 
-def _header_of(
-    file: LocalFile, superblock: Superblock, link: Link, footer: TrailerFooter
-) -> GenerationHeader | None:
+def _header_of(file: LocalFile, superblock: Superblock, link: Link, footer: TrailerFooter) -> GenerationHeader | None:
     """Returns the header of the generation of `footer` if it follows `link`."""
     place = _place_of(footer)
     following = Link(footer.generation, link.next_start, place, link.place.footer_offset(NUM_COPIES - 1))

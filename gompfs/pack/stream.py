@@ -198,9 +198,7 @@ class StreamWriter:
         while len(self._batches) >= self._max_batches:
             self._collect()
         encode = self._engine.encode_blocks
-        self._batches.append(
-            self._executor.submit(encode, batch, self._block_size, self._codec, self._dictionary)
-        )
+        self._batches.append(self._executor.submit(encode, batch, self._block_size, self._codec, self._dictionary))
 
     def _collect(self) -> None:
         self._blocks += self._writer.write(self._batches.popleft().result())

@@ -128,9 +128,7 @@ class DeviceCounter:
                 total += counts
         return total
 
-    def words_of_file(
-        self, text: DeviceText, num_words: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    def words_of_file(self, text: DeviceText, num_words: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """Returns the words of a text of at most one file, ascending, and how often each occurs."""
 
         def count(begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -214,9 +214,7 @@ class _Verification:
             for block in touched[: max(_MAX_TOUCHED - num_named, 0)]:
                 named.setdefault(block, set()).add(path)
             num_named += len(touched)
-        self._report.damages = [
-            replace(damage, paths=tuple(sorted(named.get(damage.block, ())))) for damage in damages
-        ]
+        self._report.damages = [replace(damage, paths=tuple(sorted(named.get(damage.block, ())))) for damage in damages]
         if num_named > _MAX_TOUCHED:
             reason = f"damaged blocks affect files {num_named} times; only {_MAX_TOUCHED} of these are listed"
             self._report.problems.append(Problem(reason))

@@ -71,9 +71,7 @@ def place(archive_copy: Path) -> tuple[int, int, int]:
 
 class TestDamagedBlock:
     @pytest.mark.parametrize("where", ["magic", "codec", "sizes", "checksum", "payload", "last byte"])
-    def test_one_flipped_bit(
-        self, archive_copy: Path, tree: Path, place: tuple[int, int, int], where: str
-    ) -> None:
+    def test_one_flipped_bit(self, archive_copy: Path, tree: Path, place: tuple[int, int, int], where: str) -> None:
         block, archive_offset, compressed_size = place
         at = {
             "magic": 0,
@@ -99,9 +97,7 @@ class TestDamagedBlock:
                 if inode.ino != ino and stat.S_ISREG(inode.mode):
                     archive.read(inode.ino, 0, inode.size)
 
-    def test_content_that_does_not_match_its_checksum(
-        self, archive_copy: Path, place: tuple[int, int, int]
-    ) -> None:
+    def test_content_that_does_not_match_its_checksum(self, archive_copy: Path, place: tuple[int, int, int]) -> None:
         """The compressed bytes are valid but decode to other bytes than were packed. Only `verify` notices this."""
         block, archive_offset, compressed_size = place
         raw = archive_copy.read_bytes()[archive_offset : archive_offset + compressed_size]
@@ -154,9 +150,7 @@ class TestDamagedBlock:
         with Archive(archive_copy) as archive:
             extent = archive.extents(archive.resolve("big/text").ino)[0]
             table = archive.segments[0].blocks
-            flip(
-                archive_copy, int(table.archive_offsets[extent.stream_offset // archive.block_size + 3]) + 99
-            )
+            flip(archive_copy, int(table.archive_offsets[extent.stream_offset // archive.block_size + 3]) + 99)
             errors: list[GompfsError] = []
             Extractor(archive, tmp_path / "out", on_error=errors.append).extract([b""])
         assert {error.path for error in errors} == {"big/text", "text-too"}

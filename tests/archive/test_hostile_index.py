@@ -64,14 +64,12 @@ def bounded_memory():
 
 OPENING_1 = {
     "block behind the file": (
-        "UPDATE segment SET archive_offsets = CAST(zeroblob(num_blocks * 8 - 8) ||"
-        " x'00000000000000ff' AS BLOB)"
+        "UPDATE segment SET archive_offsets = CAST(zeroblob(num_blocks * 8 - 8) || x'00000000000000ff' AS BLOB)"
     ),
     "offsets too short": "UPDATE segment SET archive_offsets = substr(archive_offsets, 9)",
     "offsets in no whole numbers": "UPDATE segment SET archive_offsets = substr(archive_offsets, 2)",
     "sizes too large": (
-        "UPDATE segment SET compressed_sizes = CAST(replace(hex(zeroblob(num_blocks *"
-        " 2)), '0', x'ff') AS BLOB)"
+        "UPDATE segment SET compressed_sizes = CAST(replace(hex(zeroblob(num_blocks * 2)), '0', x'ff') AS BLOB)"
     ),
     "sizes of nothing": "UPDATE segment SET compressed_sizes = zeroblob(num_blocks * 4)",
     "text for offsets": "UPDATE segment SET archive_offsets = 'text'",
@@ -115,11 +113,9 @@ OPENING_2 = {
     "kinds of text": "UPDATE segment SET part_kinds = 'kinds'",
     "an unknown kind": "UPDATE segment SET part_kinds = CAST(x'04' || substr(part_kinds, 2) AS BLOB)",
     "head sizes too short": "UPDATE segment SET head_sizes = substr(head_sizes, 5)",
-    "a head after the file": (
-        "UPDATE segment SET head_sizes = CAST(x'ffffffff' || substr(head_sizes, 5) AS BLOB)"
-    ),
+    "a head after the file": ("UPDATE segment SET head_sizes = CAST(x'ffffffff' || substr(head_sizes, 5) AS BLOB)"),
     "heads after the file": "UPDATE segment SET heads_offset = 1 << 40, head_sizes ="
-        " CAST(x'20000000' || substr(head_sizes, 5) AS BLOB)",
+    " CAST(x'20000000' || substr(head_sizes, 5) AS BLOB)",
     "heads at an odd offset": "UPDATE segment SET heads_offset = 8",
     "text for an offset of heads": "UPDATE segment SET heads_offset = 'here'",
     "section elsewhere": "INSERT INTO section VALUES (0, 'grammar', 5, 281474976710656, x'40000000')",
@@ -217,9 +213,7 @@ USING = {
         "INSERT INTO dirent SELECT i.ino, x'6379636c65', (SELECT ino FROM dirent WHERE"
         " name = x'626967') FROM inode i WHERE mode & 61440 = 16384"
     ),
-    "a directory within itself": (
-        "INSERT INTO dirent SELECT ino, x'73656c66', ino FROM dirent WHERE name = x'626967'"
-    ),
+    "a directory within itself": ("INSERT INTO dirent SELECT ino, x'73656c66', ino FROM dirent WHERE name = x'626967'"),
     "no root": "DELETE FROM inode WHERE ino = 1",
     "numbers for attributes": "INSERT INTO xattr VALUES (1, x'61', 1000000000000)",
     "text for attributes": "INSERT INTO xattr VALUES (1, 'user.a', 'b')",
@@ -364,9 +358,7 @@ def test_impossible_sizes_are_not_added_up(forge: Forge, size: str) -> None:
 
 def test_extents_past_the_end_of_a_segment(forge: Forge) -> None:
     """The last block of a segment is short, and an extent beyond its end is in no block."""
-    path = forge(
-        "UPDATE extent SET size = size + 16000 WHERE stream_offset = (SELECT MAX(stream_offset) FROM extent)"
-    )
+    path = forge("UPDATE extent SET size = size + 16000 WHERE stream_offset = (SELECT MAX(stream_offset) FROM extent)")
     with Archive(path) as archive:
         extents = {inode.ino: archive.extents(inode.ino) for _, inode in archive.walk()}
         last = max(extents, key=lambda ino: max((e.stream_offset for e in extents[ino]), default=0))
@@ -477,9 +469,7 @@ def test_an_index_that_is_not_a_database(archive_copy: Path, with_index: Callabl
     assert caught.value.archive == str(archive_copy)
 
 
-def test_a_database_with_random_bytes(
-    archive_copy: Path, with_index: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_database_with_random_bytes(archive_copy: Path, with_index: Callable[..., None], tmp_path: Path) -> None:
     image, pristine = index_image(archive_copy), archive_copy.read_bytes()
     rng = random.Random(5)
     for number in range(60):

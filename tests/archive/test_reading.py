@@ -319,9 +319,7 @@ class TestPaths:
         assert stat.S_ISDIR(archive.resolve("link", follow=True).mode)
         assert stat.S_ISLNK(archive.resolve("loop").mode)
 
-    @pytest.mark.parametrize(
-        "path", ["nothing", "small/nothing", "small/deep/nothing/more", "link/nothing", b"\xff"]
-    )
+    @pytest.mark.parametrize("path", ["nothing", "small/nothing", "small/deep/nothing/more", "link/nothing", b"\xff"])
     def test_missing(self, archive: Archive, path: str | bytes) -> None:
         with pytest.raises(EntryNotFoundError) as caught:
             archive.resolve(path)

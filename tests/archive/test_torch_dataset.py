@@ -85,9 +85,7 @@ def test_chosen_files(archive: Path, contents: dict[str, bytes], files: Any, exp
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 7, 4096, 1 << 26])
-def test_lines(
-    archive: Path, lines: list[bytes], batch_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines(archive: Path, lines: list[bytes], batch_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_index, "_BATCH_BYTES", batch_bytes)
     files = [f"lines/{number}.txt" for number in range(len(LINES))]
     if batch_bytes < 10:

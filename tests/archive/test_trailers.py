@@ -265,9 +265,7 @@ def test_a_superblock_with_impossible_fields(archive_copy: Path, fields: dict[st
     assert caught.value.archive == str(archive_copy)
 
 
-@pytest.mark.parametrize(
-    "field", ["generation", "start", "index_size", "image_size", "image_xxh3", "previous_footer"]
-)
+@pytest.mark.parametrize("field", ["generation", "start", "index_size", "image_size", "image_xxh3", "previous_footer"])
 def test_footers_that_belong_to_another_index(archive_copy: Path, field: str) -> None:
     image = index_image(archive_copy)
     replace_stored_index(archive_copy, encode_image(image, 16 << 10), image, **{field: 99})

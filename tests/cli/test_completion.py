@@ -189,9 +189,7 @@ def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=SCRIPTS)
-def shell(
-    request: pytest.FixtureRequest, hostile_archive: Path, bytecode: Path, tmp_path: Path
-) -> Iterator[Shell]:
+def shell(request: pytest.FixtureRequest, hostile_archive: Path, bytecode: Path, tmp_path: Path) -> Iterator[Shell]:
     """A shell in tmp_path, which contains the archive as a.gomp."""
     name = request.param
     if name != "bash" and not shutil.which(name):
@@ -273,7 +271,7 @@ def test_commands_options_and_local_files(shell: Shell, tmp_path: Path) -> None:
         ("gompfs a:b=c", "c", ["gompfs", "a:b=c"], "a:b=c d", r"c\ d"),
         (r"gompfs a:b\:c", r"b\:c", ["gompfs", "a:b:c"], "a:b:cd", r"b\:cd"),
         ('gompfs "a b"/c', '"a b"/c', ["gompfs", "a b/c"], "a b/cd", r"a\ b/cd"),
-        (r'gompfs "a\n\"$(b', r'a\n\"$(b', ["gompfs", r'a\n"$(b'], r'a\n"$(b', r"a\\n\"\$(b"),
+        (r'gompfs "a\n\"$(b', r"a\n\"$(b", ["gompfs", r'a\n"$(b'], r'a\n"$(b', r"a\\n\"\$(b"),
         ("gompfs a\\", "a\\", ["gompfs", "a"], "a b", r"a\ b"),
         ("gompfs ", "", ["gompfs", ""], "a'\n\u00e9\udcff", "'a'\\''\n\u00e9\udcff'"),
         ("gompfs ", "", ["gompfs", ""], "\u00e9\udcff~", "\u00e9\udcff\\~"),

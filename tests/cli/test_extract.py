@@ -332,9 +332,7 @@ def test_entries_that_only_root_may_make_are_reported(tmp_path: Path) -> None:
     pack(tmp_path / "tree.gomp", root)
     errors, warnings = extract_here(tmp_path / "tree.gomp", tmp_path / "out")
     assert errors == ["a-device: only root can create a device"]
-    assert warnings == [
-        "capable: the extended attribute security.capability cannot be set: Operation not permitted"
-    ]
+    assert warnings == ["capable: the extended attribute security.capability cannot be set: Operation not permitted"]
     assert os.getxattr(tmp_path / "out/read-only", "user.note") == b"kept"
     modes = {name: stat.S_IMODE((tmp_path / "out" / name).stat().st_mode) for name in os.listdir(tmp_path / "out")}
     assert modes == {"capable": 0o644, "read-only": 0o444, "closed": 0o555, "lends-rights": 0o755}

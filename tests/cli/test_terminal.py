@@ -25,9 +25,7 @@ def on_terminal(directory: Path, *arguments: str | Path) -> tuple[int, bytes]:
         "COLUMNS": "120",
     }
     command = [sys.executable, "-P", "-m", "gompfs", *arguments]
-    with subprocess.Popen(
-        command, stdout=terminal, stderr=terminal, env=environment, cwd=directory
-    ) as process:
+    with subprocess.Popen(command, stdout=terminal, stderr=terminal, env=environment, cwd=directory) as process:
         os.close(terminal)
         written = b""
         try:

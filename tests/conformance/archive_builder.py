@@ -103,9 +103,7 @@ class ArchiveBuilder:
         sections = {kind: _write_blocks(content, blocks) for kind, blocks in self.sections.items()}
         return append_index(bytes(content), self._index(stream, sections))
 
-    def _index(
-        self, stream: tuple[bytes, bytes, int], sections: dict[str, tuple[bytes, bytes, int]]
-    ) -> bytes:
+    def _index(self, stream: tuple[bytes, bytes, int], sections: dict[str, tuple[bytes, bytes, int]]) -> bytes:
         offsets, sizes, size = stream
         codecs = bytes(raw[4] for raw, _ in self.blocks)
         segment = 0, 0, len(self.blocks), size, offsets, sizes, codecs

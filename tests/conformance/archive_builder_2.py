@@ -104,9 +104,7 @@ def _footer(
     generation: int, superblock: Superblock, start: int, offset: int, stored: bytes, image: bytes, previous: int
 ) -> TrailerFooter:
     checksum = xxh3_64_intdigest(image)
-    return TrailerFooter(
-        generation, 0, superblock.uuid, start, offset, len(stored), len(image), checksum, previous
-    )
+    return TrailerFooter(generation, 0, superblock.uuid, start, offset, len(stored), len(image), checksum, previous)
 
 
 def _append(content: bytearray, blocks: Sequence[bytes]) -> int:

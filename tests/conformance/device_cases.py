@@ -26,7 +26,6 @@ Case = tuple[str, list[Grammar], dict[int, bytes]]
 BUILDERS = ("repair", "sequitur")
 
 
-
 def build(files: Files, builder: str = "repair") -> Grammar:
     grammar_builder = GrammarBuilder(builder, "whitespace", num_threads=1)
     grammar_builder.add_files(files)

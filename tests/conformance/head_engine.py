@@ -39,9 +39,7 @@ class HeadEngine(CpuEngine):
         """See Engine.decode_blocks."""
         heads = cast("Sequence[StoredHead | None]", symbols or [None] * len(blocks))
         opened = [(None, BlockStatus.OK) if head is None else self._open(head) for head in heads]
-        found = super().decode_blocks(
-            blocks, out, sizes=sizes, symbols=[table for table, _ in opened], verify=verify
-        )
+        found = super().decode_blocks(blocks, out, sizes=sizes, symbols=[table for table, _ in opened], verify=verify)
         statuses = [status or decoded for (_, status), decoded in zip(opened, found, strict=True)]
         assert sizes is not None
         position = 0

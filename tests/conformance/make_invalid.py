@@ -153,9 +153,7 @@ def stats_archive(
 def section_of_one_block_twice() -> bytes:
     """The grammar section consists of the block `sound`, twice."""
     columns = ("archive_offsets", 8), ("compressed_sizes", 4)
-    twice = ", ".join(
-        f"CAST(substr({name}, 1, {size}) || substr({name}, 1, {size}) AS BLOB)" for name, size in columns
-    )
+    twice = ", ".join(f"CAST(substr({name}, 1, {size}) || substr({name}, 1, {size}) AS BLOB)" for name, size in columns)
     return archive(None, f"INSERT INTO section SELECT 0, 'grammar', {2 * BLOCK_SIZE}, {twice} FROM segment")
 
 

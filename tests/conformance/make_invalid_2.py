@@ -73,7 +73,10 @@ def stored(built: BuiltPart) -> StoredPart:
 
 
 def builder(
-    *statements: str, head: bytes | None = None, block: bytes | None = None, words: bytes | None = None,
+    *statements: str,
+    head: bytes | None = None,
+    block: bytes | None = None,
+    words: bytes | None = None,
     damaged: StoredPart | None = None,
 ) -> ArchiveBuilder2:
     """Returns what makes an archive. Arguments change the index, or replace what the file `damaged` is stored in."""
@@ -312,9 +315,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "generation-uuid": lambda: generation_with(lambda header: header._replace(uuid=UUID(int=2)).to_bytes()),
     "generation-number": lambda: generation_with(lambda header: header._replace(generation=3).to_bytes()),
     "generation-checksum": lambda: generation_with(lambda header: flipped(header.to_bytes(), 60)),
-    "generation-reserved": lambda: generation_with(
-        lambda header: checked(patched(header.to_bytes()[:56], 48, b"\1"))
-    ),
+    "generation-reserved": lambda: generation_with(lambda header: checked(patched(header.to_bytes()[:56], 48, b"\1"))),
     "generation-incomplete": lambda: generation_with(
         lambda header: header._replace(index_offset=0, index_size=0).to_bytes()
     ),
@@ -336,7 +337,8 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "part-kind": lambda: archive(packed("part_kinds", "B", 2, 3)),  # made when no part could have this kind
     "part-kind-4": lambda: archive(packed("part_kinds", "B", 2, 4)),
     "part-empty": lambda: archive(
-        packed("part_kinds", "B", 2, 2, 2), packed("part_sizes", "Q", BLOCK_SIZE, len(DAMAGED), 0),
+        packed("part_kinds", "B", 2, 2, 2),
+        packed("part_sizes", "Q", BLOCK_SIZE, len(DAMAGED), 0),
         packed("head_sizes", "I", len(sound_part().head), len(stored(part()).head), 0),
     ),
     "part-of-more-blocks": lambda: archive(packed("part_sizes", "Q", BLOCK_SIZE + 1, len(DAMAGED))),
@@ -359,9 +361,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "dictionary-codec": lambda: dictionary_part(
         dictionary=[(resealed(seal(Codec.STORED, SOUND, SOUND).data, 4, b"\5"), len(SOUND))]
     ),
-    "block-codec-2-with-dictionary": lambda: dictionary_part(
-        block=seal(Codec.GOMPRESSO_BIT, bytes(64), DAMAGED).data
-    ),
+    "block-codec-2-with-dictionary": lambda: dictionary_part(block=seal(Codec.GOMPRESSO_BIT, bytes(64), DAMAGED).data),
     "block-codec-5-without-dictionary": lambda: dictionary_part(
         block=seal(Codec.GOMPRESSO_BIT_DICTIONARY, bytes(64), DAMAGED).data, kind=PartKind.DATA
     ),
@@ -405,9 +405,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "head-first-rank-wraps": lambda: head_with(
         put(11, 15, (1 << 32) - 3, 2, 0), pool=part().pool.replace(b"to be", b"or be")
     ),
-    "head-no-word": lambda: builder(
-        damaged=tokens_with([BE, COMMA, TO], [Token(b"be,", True), TO])
-    ).build(),
+    "head-no-word": lambda: builder(damaged=tokens_with([BE, COMMA, TO], [Token(b"be,", True), TO])).build(),
     "head-no-separator": lambda: builder(
         damaged=tokens_with([WHETHER, A, QUESTION], [WHETHER, Token(b" a ", False), QUESTION])
     ).build(),

@@ -313,8 +313,10 @@ def write_tokens(symbols: PartSymbols, rng: Random) -> tuple[list[int], bytes]:
 
 def shared_length(before: bytes, word: bytes) -> int:
     """Returns the length of the longest prefix that two words share."""
-    return next((index for index, pair in enumerate(zip(before, word, strict=False)) if pair[0] != pair[1]),
-                min(len(before), len(word)))
+    return next(
+        (index for index, pair in enumerate(zip(before, word, strict=False)) if pair[0] != pair[1]),
+        min(len(before), len(word)),
+    )
 
 
 def store_token_bytes(token_bytes: bytes, rng: Random) -> bytes:

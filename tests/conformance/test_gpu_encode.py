@@ -49,8 +49,9 @@ def test_payloads_are_those_of_the_core() -> None:
 @pytest.mark.parametrize(
     "options",
     OPTIONS,
-    ids=lambda options: f"{options.codec.label}-{options.level}-{options.dependency_elimination}-"
-    f"{options.group_size_log2}",
+    ids=lambda options: (
+        f"{options.codec.label}-{options.level}-{options.dependency_elimination}-{options.group_size_log2}"
+    ),
 )
 def test_blocks_are_those_of_the_cpu(gpu: Engine, stream: bytes, options: CodecOptions) -> None:
     for block_size in (1 << 14, 1 << 16, 1 << 18, 1 << 20):

@@ -194,9 +194,7 @@ def to_device(array: NDArray[Any]) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_the_callers_buffer(
-    dtype: type, place: Place, archives: dict[str, Path], contents: dict[str, bytes]
-) -> None:
+def test_the_callers_buffer(dtype: type, place: Place, archives: dict[str, Path], contents: dict[str, bytes]) -> None:
     """It is used if it is large enough; bytes after the files stay."""
     names = ["text/3000", f"noise/{3 * BLOCK_SIZE}"]
     size = sum(len(contents[name]) for name in names)
@@ -379,9 +377,7 @@ def test_damage_on_a_stream(archives: dict[str, Path], contents: dict[str, bytes
         ("UPDATE extent SET stream_offset = 1 << 60 WHERE ino = {ino}", "outside the stream"),
     ],
 )
-def test_forged_extents(
-    statement: str, reason: str, place: Place, archives: dict[str, Path], tmp_path: Path
-) -> None:
+def test_forged_extents(statement: str, reason: str, place: Place, archives: dict[str, Path], tmp_path: Path) -> None:
     copy = tmp_path / "copy.gomp"
     copy.write_bytes(archives["parts"].read_bytes())
     with gompfs.open(copy) as files:

@@ -219,8 +219,7 @@ def test_an_archive_that_does_not_fit(device: HostDevice, archive_path: Path) ->
 
 
 def test_auto_measures(device: HostDevice, archive_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CPU answers first; after some time the words are put on the device; then each kind goes to the faster side.
-    """
+    """The CPU answers first; after some time the words are put on the device; then each kind goes to the faster."""
     engine = EngineWithDevice(device, room=ROOM, is_asked_for=False)
     with Archive(archive_path, engine=engine) as archive:
         answering = Answering(archive)

@@ -50,9 +50,7 @@ def test_no_match_is_missed(device: HostDevice, pattern: bytes, options: dict[st
 @given(contents=contents, literals=literals)
 @example(contents=[(b"x" * 5 + b"foobar", 3)], literals=[b"oo", b"r"])
 @example(contents=[(b"x" * 32, 32), (b"foobar" * 6, 36)], literals=[])
-def test_a_literal_is_found_where_it_begins_only(
-    device: HostDevice, contents: Contents, literals: list[bytes]
-) -> None:
+def test_a_literal_is_found_where_it_begins_only(device: HostDevice, contents: Contents, literals: list[bytes]) -> None:
     check_literals(device, [*literals, b"foobar"], contents)
 
 

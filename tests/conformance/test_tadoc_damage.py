@@ -28,6 +28,7 @@ PIECES = [
     Piece(b"ab\n  abc ab abc"),
 ]
 
+
 def sample() -> BuiltPart:
     """Symbols: 0 splitter, 1 `ab`, 2 `abc`, 3 `x`, 4 `shared`, 5 `\\n  `, 6 `; `, 7 `\\n`, then the rules 8 (`ab abc`)
     and 9 (`ab x; `) of level 1, and 10 (8 8 6) of level 2. In the order of their ranks: 8 1 4 10 0 9 2 5 6 7 3.

@@ -109,9 +109,7 @@ def read_all(path: Path) -> Damaged:
         with open_archive(path, engine) as archive:
             blocks = archive.stored.decode_stream(range(archive.num_blocks))
             assert not any(any(block.content) for block in blocks if block.status is not BlockStatus.OK)
-            files = {
-                name: read_file(archive, inode) for name, inode in archive.walk() if stat.S_ISREG(inode.mode)
-            }
+            files = {name: read_file(archive, inode) for name, inode in archive.walk() if stat.S_ISREG(inode.mode)}
             found.append(Damaged([block.status for block in blocks], files))
     assert found[0] == found[1] == found[2]
     return found[0]

@@ -182,9 +182,7 @@ _MAKERS: dict[str, Callable[[Path], None]] = {
     "one-part": _packed(lambda: _texts(11), **_BYTE, block_size=_MIDDLE, version=2, words="letters"),
     "text-parts": _packed(lambda: _texts(12), **_TADOC, part_size=9000),
     "text-parts-of-generations": _text_parts_of_generations,
-    "dictionary": _packed(
-        lambda: _texts(14), **_BIT, block_size=_SMALL, version=2, stats=False, dictionary_size=4096
-    ),
+    "dictionary": _packed(lambda: _texts(14), **_BIT, block_size=_SMALL, version=2, stats=False, dictionary_size=4096),
     "dictionary-of-generations": _dictionary_of_generations,
     "nothing": _packed(dict, block_size=_SMALL),
 }

@@ -133,8 +133,6 @@ def gompfs_command() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
         command = [sys.executable, "-P", "-m", "gompfs", *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=60, check=False, env=environment
-        )
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
 
     return run

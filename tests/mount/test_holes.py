@@ -119,9 +119,7 @@ def test_blocks_of_names_that_were_not_listed(mount: Callable[..., Any], archive
         assert least <= os.stat(mounted / name).st_blocks <= most
 
 
-@pytest.mark.parametrize(
-    "option", ["follow", "uid=12", "subdir=below", "stats=visible", "umask=077"]
-)
+@pytest.mark.parametrize("option", ["follow", "uid=12", "subdir=below", "stats=visible", "umask=077"])
 def test_blocks_in_changed_directories_and_inodes(
     option: str, mount: Callable[..., Any], archive: Path, tree: Path
 ) -> None:

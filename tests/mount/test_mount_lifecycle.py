@@ -212,9 +212,7 @@ def test_odd_mount_points_and_archive_names(mount, archive: Path, tmp_path: Path
     assert mounted.wait() == 0
 
 
-def test_relative_paths_and_links_to_the_mount_point(
-    mount, archive: Path, tmp_path: Path, gompfs_command
-) -> None:
+def test_relative_paths_and_links_to_the_mount_point(mount, archive: Path, tmp_path: Path, gompfs_command) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     mounted = mount(archive, path=tmp_path / "link")
@@ -226,11 +224,7 @@ def test_relative_paths_and_links_to_the_mount_point(
 def test_the_line_in_proc_mounts(mount, archive: Path) -> None:
     for options, source in (([], str(archive)), (["fsname=corpus"], "corpus")):
         mounted = mount(archive, *options)
-        (line,) = (
-            line.split()
-            for line in Path("/proc/mounts").read_text().splitlines()
-            if str(mounted.path) in line
-        )
+        (line,) = (line.split() for line in Path("/proc/mounts").read_text().splitlines() if str(mounted.path) in line)
         assert (line[0], line[2]) == (source, "fuse.gompfs")
         assert "ro" in line[3].split(",")
 

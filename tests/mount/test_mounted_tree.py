@@ -74,9 +74,7 @@ def test_tar_reads_the_same_bytes(shared_odd_tree: Path, odd_mount: Path) -> Non
         "--pax-option=exthdr.name=%d/x/%f,delete=atime,delete=ctime",
         "--sort=name",
     ]
-    source, mounted = (
-        run("tar", *options, "-C", root, "-cf", "-", ".") for root in (shared_odd_tree, odd_mount)
-    )
+    source, mounted = (run("tar", *options, "-C", root, "-cf", "-", ".") for root in (shared_odd_tree, odd_mount))
     assert (source.returncode, mounted.returncode, mounted.stderr) == (0, 0, b"")
     assert mounted.stdout == source.stdout
 
@@ -111,9 +109,7 @@ def test_memory_maps(shared_odd_tree: Path, odd_mount: Path) -> None:
 
 
 def test_random_ranges_by_many_readers(shared_odd_tree: Path, odd_mount: Path) -> None:
-    names = [
-        f"contents/{kind}-{size}" for kind in ("text", "noise") for size in (300_000, 131_072, 65_537, 4095)
-    ]
+    names = [f"contents/{kind}-{size}" for kind in ("text", "noise") for size in (300_000, 131_072, 65_537, 4095)]
     names += ["sparse/middle", "sparse/many", "sparse/hole"]
     contents = {name: (shared_odd_tree / name).read_bytes() for name in names}
 

@@ -144,8 +144,7 @@ def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path
             assert os.listdir(top / f"{directory:03}/sub") == [name]
     state = observe_anew(place)
     counts = {
-        path: state.value("gompfs_request_seconds_count", request="other", path=path)
-        for path in ("fast", "slow")
+        path: state.value("gompfs_request_seconds_count", request="other", path=path) for path in ("fast", "slow")
     }
     assert (counts["fast"] > 600 and counts["slow"] < 250) or fuse_api == "high"
 

@@ -1,9 +1,9 @@
 """Random reading, with every byte compared with the source. The environment configures the slow tests:
 
-    GOMPFS_SOAK_SECONDS      how long test_many_readers reads; default 600
-    GOMPFS_SOAK_TREE         the tree that it reads; default: one made for it
-    GOMPFS_SOAK_OPERATIONS   the operations of test_a_million_operations; default 1,000,000
-    GOMPFS_SOAK_FILE         the file that it reads; default: one of 64 MB
+GOMPFS_SOAK_SECONDS      how long test_many_readers reads; default 600
+GOMPFS_SOAK_TREE         the tree that it reads; default: one made for it
+GOMPFS_SOAK_OPERATIONS   the operations of test_a_million_operations; default 1,000,000
+GOMPFS_SOAK_FILE         the file that it reads; default: one of 64 MB
 """
 
 from __future__ import annotations

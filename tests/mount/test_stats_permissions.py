@@ -93,8 +93,7 @@ def pack_with_grammar(target: Path, source: Path) -> None:
 
 
 def check_protected(stats: Path, uid: int = NOBODY) -> None:
-    """Checks that another user can read no statistics over all files, and only those of files that the user may read.
-    """
+    """Checks that another user can read no statistics of all files, and only those of files that the user may read."""
     for task in TASKS:
         assert cat(stats, task, uid) is None
     for directory in ("word", "phrase"):

@@ -267,9 +267,7 @@ class TestTornTail:
                     assert str(torn) in opened.warnings[0]
                     assert f"{size - old_size} bytes" in opened.warnings[0]
 
-    def test_zeros_and_noise_after_a_generation(
-        self, version: int, generations: tuple[Path, int, dict, dict]
-    ) -> None:
+    def test_zeros_and_noise_after_a_generation(self, version: int, generations: tuple[Path, int, dict, dict]) -> None:
         """File systems may leave zeros where bytes were not written before a crash."""
         archive, old_size, old, _ = generations
         content = archive.read_bytes()

@@ -132,6 +132,7 @@ def test_a_sample_of_much_consists_of_windows(total: int, file_size: int) -> Non
 
     def files() -> Iterator[FileContent]:
         for start in range(0, total, file_size):
+
             def read_at(at: int, size: int, start: int = start) -> bytes:
                 if seen and sum(seen[-1]) == start + at:
                     seen[-1] = seen[-1][0], seen[-1][1] + size

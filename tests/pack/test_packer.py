@@ -202,9 +202,7 @@ def test_tiny_sources(tmp_path: Path, content: str) -> None:
     sources = [] if content == "nothing" else [open_source(tree)]
     pack_archive(sources, tmp_path / "a.gomp", PackOptions(stats=False), engine=select_engine("cpu"))
     with Archive(tmp_path / "a.gomp") as archive:
-        assert [(path, stat.S_ISDIR(inode.mode), inode.nlink) for path, inode in archive.walk()] == [
-            (b"", True, 2)
-        ]
+        assert [(path, stat.S_ISDIR(inode.mode), inode.nlink) for path, inode in archive.walk()] == [(b"", True, 2)]
         assert archive.num_blocks == 0
         assert verify_archive(archive).num_blocks == 0
 
@@ -263,9 +261,7 @@ def test_a_failure_leaves_everything_as_it_was(
     precious = target.read_bytes()
     num_threads = threading.active_count()
     with pytest.raises(expected):
-        pack_archive(
-            [FailingSource(error)], target, PackOptions(stats=False, force=True), engine=select_engine("cpu")
-        )
+        pack_archive([FailingSource(error)], target, PackOptions(stats=False, force=True), engine=select_engine("cpu"))
     assert target.read_bytes() == precious
     assert os.listdir(tmp_path) == ["a.gomp"]
     assert threading.active_count() == num_threads
@@ -361,9 +357,7 @@ class TestUnreadable:
         (tmp_path / "d").mkdir()
         (tmp_path / "d/bad").write_text("of before")
         target = tmp_path / "a.gomp"
-        pack_archive(
-            [open_source(tmp_path / "d", alone=False)], target, PackOptions(), engine=select_engine("cpu")
-        )
+        pack_archive([open_source(tmp_path / "d", alone=False)], target, PackOptions(), engine=select_engine("cpu"))
         source = self.Source(12 << 20, UnreadableFileError)
         add_to_archive(target, [source], PackOptions(), engine=select_engine("cpu"))
         with Archive(target) as archive:

@@ -68,9 +68,7 @@ class TestReplacing:
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="needs another owner")
     @pytest.mark.parametrize(("before", "after"), [(0o640, 0o600), (0o664, 0o644), (0o604, 0o600)])
-    def test_a_group_that_cannot_be_kept_loses_its_rights(
-        self, target: Path, before: int, after: int
-    ) -> None:
+    def test_a_group_that_cannot_be_kept_loses_its_rights(self, target: Path, before: int, after: int) -> None:
         target.chmod(before)
         os.chown(target, 0, 34)
         with open(target, "rb") as old, tempfile.TemporaryDirectory() as name:

@@ -155,8 +155,7 @@ def test_a_folder_that_cannot_be_synced(folder: Path, run: Run, name: str) -> No
     done = run(command_of(name, folder), "fsync-folder", 1)
     assert done.returncode == 0
     assert done.stderr == (
-        f"gompfs: warning: {folder}/work: Input/output error: the new file may not survive a crash of "
-        "the system\n"
+        f"gompfs: warning: {folder}/work: Input/output error: the new file may not survive a crash of the system\n"
     )
     with Archive(folder / "work" / ("b.gomp" if name == "pack new" else "a.gomp")) as archive:
         assert set(list_archive(archive)) == {b"", b"noise", b"text"}

@@ -57,9 +57,7 @@ def read(node: int, size: int) -> bytes:
     return any_request(READ, node, struct.pack("<QQIIQII", 0, 0, size, 0, 0, 0, 0))
 
 
-def test_the_first_read_of_a_file_calls_few_python_functions(
-    archive_path: Path, tree: Path, calls: list[str]
-) -> None:
+def test_the_first_read_of_a_file_calls_few_python_functions(archive_path: Path, tree: Path, calls: list[str]) -> None:
     with Archive(archive_path, engine=select_engine("cpu")) as archive:
         first, second = (archive.resolve(name).ino for name in ("07", "11"))
         with closing(Device(archive.blocks.reader)) as device:

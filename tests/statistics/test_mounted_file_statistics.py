@@ -183,9 +183,7 @@ def with_and_without(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         (("term_vector", "--file", "nowhere"), 1, b"nowhere"),
     ],
 )
-def test_wrong_usage(
-    with_and_without: list[Path], arguments: tuple[str, ...], status: int, message: bytes
-) -> None:
+def test_wrong_usage(with_and_without: list[Path], arguments: tuple[str, ...], status: int, message: bytes) -> None:
     for archive in with_and_without:
         error = run_gompfs("stats", archive, *arguments, status=status)
         assert message in error

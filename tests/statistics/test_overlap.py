@@ -238,7 +238,11 @@ def test_command(small: Path, tmp_path: Path) -> None:
     assert found.decode().splitlines() == expected
     (first, *_) = json.loads(run_gompfs("stats", small, "overlap", plain, "--n", "3", "--top", "1", "--json"))
     assert first == {
-        "document": str(plain), "ngrams": 2, "found": 1, "fraction": 0.5, "count": 2,
+        "document": str(plain),
+        "ngrams": 2,
+        "found": 1,
+        "fraction": 0.5,
+        "count": 2,
         "files": [{"ngrams": 1, "file": "a"}],
     }
     assert run_gompfs("stats", small, "overlap", plain).endswith(b"plain.txt\t0\t0\t0.0000\t0\n")  # 13 words
@@ -292,4 +296,3 @@ def test_other_documents(tmp_path: Path) -> None:
 )
 def test_wrong_usage(small: Path, arguments: tuple[str, ...], message: bytes) -> None:
     assert message in run_gompfs("stats", small, *arguments, status=1 if b"nowhere" in message else 2)
-

@@ -21,9 +21,7 @@ from .report import Report
 _WHOLE = "whole.gomp"
 
 
-def measure_cluster(
-    tree: Path, num_archives: int, workers: Sequence[int], tasks: Sequence[str], rounds: int
-) -> Report:
+def measure_cluster(tree: Path, num_archives: int, workers: Sequence[int], tasks: Sequence[str], rounds: int) -> Report:
     """Returns a table of seconds, and of speed-ups over the first number of workers.
 
     The files of the tree are spread over archives. Each worker is a process with one thread. The oracle is `gompfs

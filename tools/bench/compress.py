@@ -154,9 +154,7 @@ def _tadoc_row(blocks: Sequence[bytes], block_size: int, columns: _Columns) -> _
     return row
 
 
-def _peer_row(
-    other: Peer, blocks: Sequence[bytes], columns: _Columns, executor: ThreadPoolExecutor
-) -> _Row | None:
+def _peer_row(other: Peer, blocks: Sequence[bytes], columns: _Columns, executor: ThreadPoolExecutor) -> _Row | None:
     if other.compress is None or other.decompress is None:
         return None
     whole = b"".join(blocks)

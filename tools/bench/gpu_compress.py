@@ -136,9 +136,7 @@ def _add_ours(
     kernels.add(label, *cells, *(seconds[name] * 1e3 if name in seconds else None for name in kernels.columns[1:]))
 
 
-def _time_engine(
-    label: str, content: bytes, block_size: int, options: CodecOptions, rounds: int
-) -> tuple[int, float]:
+def _time_engine(label: str, content: bytes, block_size: int, options: CodecOptions, rounds: int) -> tuple[int, float]:
     """Returns the size of the blocks that a GPU engine makes, and the median seconds that it takes."""
     engine = GpuEngine()
     blocks = engine.encode_blocks(content, block_size, options)

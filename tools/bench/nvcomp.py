@@ -51,9 +51,7 @@ class NvcompBatch:
     `compress` compresses the blocks again, without the copies.
     """
 
-    def __init__(
-        self, library: ctypes.CDLL, codec: str, level: int, blocks: Sequence[bytes], repeats: int = 1
-    ) -> None:
+    def __init__(self, library: ctypes.CDLL, codec: str, level: int, blocks: Sequence[bytes], repeats: int = 1) -> None:
         """Compress `blocks` with a codec named as in nvCOMP, such as LZ4 or Gdeflate. Raises NvcompError."""
         self._library = library
         self._codec = codec

@@ -97,9 +97,7 @@ class ResidentHeads:
                     if memory is None:
                         raise ValueError("only undamaged heads can be measured")
                     target = cupy.empty(memory.packed_size, cupy.uint8)
-                    self._tasks.append(
-                        HeadTask(offset, len(payload), pool_size, memory, target, int(section.data.ptr))
-                    )
+                    self._tasks.append(HeadTask(offset, len(payload), pool_size, memory, target, int(section.data.ptr)))
                     address_of[key] = int(target.data.ptr)
                 start = repeat * len(heads)
                 self.addresses[start : start + len(heads)] = [address_of[id(head)] for head, _ in heads]

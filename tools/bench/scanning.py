@@ -64,9 +64,7 @@ def _search(archive: Archive, query: SearchQuery) -> tuple[bytes, SearchTotals]:
     return b"".join(search), search.totals
 
 
-def _time(
-    run: Callable[[], tuple[bytes, SearchTotals]], rounds: int
-) -> tuple[float, tuple[bytes, SearchTotals]]:
+def _time(run: Callable[[], tuple[bytes, SearchTotals]], rounds: int) -> tuple[float, tuple[bytes, SearchTotals]]:
     """Returns the median seconds, and what was found. The first run, which fills caches, does not count."""
     found = run()
     seconds = []

@@ -73,9 +73,7 @@ def _measure_commands(scratch: Path, rounds: int) -> Report:
 def _time(command: tuple[str | Path, ...]) -> _Times:
     """Times one run in a process of its own, whose output is discarded."""
     cpu, started = _cpu_of_children(), time.perf_counter()
-    subprocess.run(
-        command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment()
-    )
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment())
     return _Times(time.perf_counter() - started, _cpu_of_children() - cpu)
 
 
@@ -123,9 +121,7 @@ def _time_mount(server: Server, place: Path) -> float:
     """Returns the seconds from the start of the mount command until the root of the mount is listed."""
     device = os.stat(place).st_dev
     started = time.perf_counter()
-    process = subprocess.Popen(
-        server.mount, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment()
-    )
+    process = subprocess.Popen(server.mount, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment())
     try:
         while os.stat(place).st_dev == device:
             if process.poll() or time.perf_counter() - started > _READY_SECONDS:

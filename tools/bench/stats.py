@@ -205,7 +205,7 @@ class _Measurement:
             ours = medians[_CPU]
             report.add(task, *map(medians.get, names), *(divide(medians.get(name), ours) for name in quotients))
         report.notes.append(
-            "All ways gave the same bytes. Sequential TADOC, CPU and GPU start from the loaded grammar; \"no grammar\" "
+            'All ways gave the same bytes. Sequential TADOC, CPU and GPU start from the loaded grammar; "no grammar" '
             "starts from the files in the archive; the others start from the plain files in the page cache."
         )
         if missing := missing_frames():

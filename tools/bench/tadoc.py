@@ -110,9 +110,7 @@ def _archive_of(path: Path, scratch: Path, block_size: int, part_size: int | Non
             if file.read(len(SUPERBLOCK_MAGIC)) == SUPERBLOCK_MAGIC:
                 return path
     target = scratch / "archive"
-    options = PackOptions(
-        Codec.GOMPRESSO_TADOC, block_size=block_size, part_size=part_size
-    )
+    options = PackOptions(Codec.GOMPRESSO_TADOC, block_size=block_size, part_size=part_size)
     pack_archive([open_source(path)], target, options, engine=select_engine("cpu"))
     return target
 
@@ -122,9 +120,7 @@ def _read(archive: Archive, path: Path, name: str, max_size: int) -> TextBlocks:
 
     def heads() -> PartHeads:
         with closing(LocalFile.open(path)) as file:
-            opened = open_part_heads(
-                file, select_engine("cpu"), archive.segments, archive.sections, archive.block_size
-            )
+            opened = open_part_heads(file, select_engine("cpu"), archive.segments, archive.sections, archive.block_size)
         assert isinstance(opened, PartHeads)
         for index in range(len(archive.stored.stored_heads)):
             opened.words(index)
@@ -203,13 +199,9 @@ def _resident(text: TextBlocks, content: memoryview, engine: GpuEngine, rounds: 
     """Returns the median seconds to decode all blocks, whose payloads and heads are in device memory."""
     packed = {table.number: pack_head(table) for table in text.tables}
     copies: list[dict[int, cupy.ndarray]] = [
-        {number: cupy.asarray(head) for number, head in packed.items()}
-        for _ in range(text.repeats if own_heads else 1)
+        {number: cupy.asarray(head) for number, head in packed.items()} for _ in range(text.repeats if own_heads else 1)
     ]
-    addresses = [
-        np.array([heads[table.number].data.ptr for table in text.symbols], np.uint64)
-        for heads in copies
-    ]
+    addresses = [np.array([heads[table.number].data.ptr for table in text.symbols], np.uint64) for heads in copies]
     of_blocks = np.concatenate(addresses) if own_heads else np.tile(addresses[0], text.repeats)
     resident = ResidentBlocks(engine, text.blocks * text.repeats, text.symbols * text.repeats, of_blocks)
     seconds = time_on_device(resident.decode, rounds)
@@ -219,9 +211,7 @@ def _resident(text: TextBlocks, content: memoryview, engine: GpuEngine, rounds: 
     return seconds
 
 
-def _opened_on_device(
-    text: TextBlocks, content: memoryview, engine: GpuEngine, rounds: int
-) -> tuple[float, float]:
+def _opened_on_device(text: TextBlocks, content: memoryview, engine: GpuEngine, rounds: int) -> tuple[float, float]:
     """Returns the median seconds to open all heads and to decode all blocks, and to open the heads alone."""
     heads = ResidentHeads(engine, text.heads, text.repeats)
     resident = ResidentBlocks(engine, text.blocks * text.repeats, text.symbols * text.repeats, heads.addresses)
@@ -257,9 +247,7 @@ def _is_output(text: TextBlocks, content: memoryview, output: cupy.ndarray) -> b
     return all(bool(((row == on_device) | ~mask).all()) for row in rows)
 
 
-def _transfers(
-    text: TextBlocks, content: memoryview, engine: GpuEngine, rounds: int
-) -> list[tuple[str, int, float]]:
+def _transfers(text: TextBlocks, content: memoryview, engine: GpuEngine, rounds: int) -> list[tuple[str, int, float]]:
     """Returns ways from host memory to host memory: labels, bytes of output, and median seconds."""
     size = text.size * text.repeats
     out = engine.allocate(size)

@@ -26,9 +26,7 @@ class _WordRule:
 
 
 _WORD_RULES = {
-    "whitespace": _WordRule(
-        r"tr -s '[:space:]' '\n'", r"[ \t\r\v\f]", r"[ \t\n\x0b\x0c\r]", r"[^ \t\n\x0b\x0c\r]"
-    ),
+    "whitespace": _WordRule(r"tr -s '[:space:]' '\n'", r"[ \t\r\v\f]", r"[ \t\n\x0b\x0c\r]", r"[^ \t\n\x0b\x0c\r]"),
     "identifiers": _WordRule(
         r"tr -cs '[:alnum:]_\200-\377' '\n'",
         r"[^0-9A-Za-z_\200-\377]",

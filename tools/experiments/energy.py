@@ -65,11 +65,15 @@ def measure_energy(sample: Sample, engine: GpuEngine, seconds: float) -> list[Re
     _add_gpu_codecs(table, sample, engine)
     _add_cpu_codecs(table, sample)
     report.notes += [
-        ("Watts are those of a device that works, joules what it takes above its rest. A GPU's row also has the CPU, "
-        "which waits for it."),
+        (
+            "Watts are those of a device that works, joules what it takes above its rest. A GPU's row also has the "
+            "CPU, which waits for it."
+        ),
         "GPU: from device memory to device memory; NVML's counter for the whole card, including its memory.",
-        ("CPU: all threads, memory to memory; RAPL's counters for the packages only, without memory. C libraries "
-        f"decode blocks of {PEER_BLOCK} bytes."),
+        (
+            "CPU: all threads, memory to memory; RAPL's counters for the packages only, without memory. C libraries "
+            f"decode blocks of {PEER_BLOCK} bytes."
+        ),
     ]
     if nvcomp.load_library() is not None:
         report.notes.append(f"nvCOMP {nvcomp.version()}.")

@@ -44,8 +44,10 @@ def _measure(codec: Codec, engine: GpuEngine, block_size: int, output_bytes: int
         speeds += [measured.speeds[Strategy.DE] for _, measured in with_de]
         report.add(str(depth), plain.rounds[Strategy.MRR].average, *speeds, ratio, *(ratio for ratio, _ in with_de))
     report.notes += [
-        ("SC, MRR, jumping, pieces and the first ratio: without dependency elimination, so that the encoder keeps the "
-        "depth."),
+        (
+            "SC, MRR, jumping, pieces and the first ratio: without dependency elimination, so that the encoder keeps "
+            "the depth."
+        ),
         "Rounds are averages per row of 32 sequences; the first sequences of a block consist of literals.",
     ]
     x_label = "depth: rounds that a row of 32 sequences needs"

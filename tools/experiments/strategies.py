@@ -84,13 +84,19 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
             if name in _SHOWN_ROUNDS:
                 counted[f"{codec.label}, {name}"] = measured.rounds[Strategy.MRR]
         report.notes += [
-            ("Lanes copy up to eight bytes a step; with bytes, one. With kernels, each round is a kernel, and matches "
-            "that wait are in device memory."),
-            ("Rounds are per row of 32 sequences; SC takes 32. DE copies one group after another, each at once. With "
-            "kernels, rounds are those of the whole batch."),
+            (
+                "Lanes copy up to eight bytes a step; with bytes, one. With kernels, each round is a kernel, and "
+                "matches that wait are in device memory."
+            ),
+            (
+                "Rounds are per row of 32 sequences; SC takes 32. DE copies one group after another, each at once. "
+                "With kernels, rounds are those of the whole batch."
+            ),
             "Jumping replaces each byte's source by that source's source; its rounds are per block.",
-            ("Strict: sources are below the high-water mark, as in the paper; otherwise they may also be literals of "
-            "the same group. Packing uses one CPU thread. Ratios include the 32-byte header of each block."),
+            (
+                "Strict: sources are below the high-water mark, as in the paper; otherwise they may also be literals "
+                "of the same group. Packing uses one CPU thread. Ratios include the 32-byte header of each block."
+            ),
         ]
         report.plots = [
             Plot(f"strategies-{codec.label}-{sample.name}", "bars", _SPEEDS, "payload", "output, GB/s"),

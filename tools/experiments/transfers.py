@@ -83,8 +83,10 @@ def measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> list[Re
     report.notes += [
         f"Copies and decoding run one after another; in parts: {_NUM_PARTS} parts overlap on {_NUM_STREAMS} streams.",
         "Engine and CPU also check the checksums of all blocks.",
-        (f"C libraries decode blocks of {PEER_BLOCK} bytes on all threads, into memory that was used before; the data "
-        "is not repeated for them."),
+        (
+            f"C libraries decode blocks of {PEER_BLOCK} bytes on all threads, into memory that was used before; the "
+            "data is not repeated for them."
+        ),
     ]
     report.plots.append(Plot(f"transfers-{sample.name}", "points", ("ratio", "GB/s"), "ratio", "output, GB/s"))
     return [report]

@@ -194,9 +194,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     use_ns = True
 
-    def __init__(
-        self, content: Content, options: MountOptions, connection: _Connection
-    ) -> None:
+    def __init__(self, content: Content, options: MountOptions, connection: _Connection) -> None:
         self._content = content
         self._follows = options.follow
         self._readahead = options.readahead

@@ -76,9 +76,7 @@ class Session:
         if passthrough is not None:
             passthrough.close()
 
-    def _start_passthrough(
-        self, content: Content, device: int, has_passthrough: bool
-    ) -> PassthroughFiles | None:
+    def _start_passthrough(self, content: Content, device: int, has_passthrough: bool) -> PassthroughFiles | None:
         """Returns the passthrough files, or None if passthrough is not asked for or not possible."""
         if content.only is None:
             return None

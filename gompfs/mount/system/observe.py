@@ -67,9 +67,7 @@ def observe_mounts(mountpoints: Sequence[str] = ()) -> list[MountState]:
     Waits at most 1.5 seconds for mounts that do not answer.
     """
     topmost = {entry.mountpoint: entry for entry in read_mount_table()}
-    chosen = [
-        entry for path, entry in topmost.items() if entry.is_gompfs and (not mountpoints or path in mountpoints)
-    ]
+    chosen = [entry for path, entry in topmost.items() if entry.is_gompfs and (not mountpoints or path in mountpoints)]
     answers = ask({entry: partial(_observe, entry) for entry in chosen}, _TIMEOUT_SECONDS)
     return [
         MountState(entry, *marshal.loads(answers[entry])) if entry in answers else MountState(entry, "no answer")

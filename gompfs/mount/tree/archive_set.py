@@ -39,9 +39,7 @@ _Layers = list[tuple[Operations, Inode]]
 class ArchiveSet(Content):
     """Maps node ids to the operations of several archives. Thread-safe."""
 
-    def __init__(
-        self, paths: Sequence[str], open_archive: Callable[[str], Archive], options: MountOptions
-    ) -> None:
+    def __init__(self, paths: Sequence[str], open_archive: Callable[[str], Archive], options: MountOptions) -> None:
         """Open the archives, and merge them as a union or give each one a directory.
 
         In a union, the entries of a later archive hide those of the earlier ones.

@@ -38,9 +38,7 @@ def uncompressed(stream: BinaryIO) -> _Readable:
     if magic.startswith(b"\xfd7zXZ\x00"):
         return lzma.LZMAFile(stream)
     if magic.startswith((b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18")):
-        reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(
-            stream, read_across_frames=True
-        )
+        reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(stream, read_across_frames=True)
         return cast(_Readable, reader)
     return stream
 

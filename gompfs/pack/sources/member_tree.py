@@ -77,23 +77,17 @@ class MemberTree:
 
     def root_if_missing(self) -> list[SourceEntry]:
         """Returns a root directory if no member made one, or an empty list."""
-        return (
-            [] if b"" in self._directories else [SourceEntry(b"", _MADE_DIRECTORY_MODE, may_be_linked=False)]
-        )
+        return [] if b"" in self._directories else [SourceEntry(b"", _MADE_DIRECTORY_MODE, may_be_linked=False)]
 
     def _fits(self, entry: SourceEntry, is_directory: bool) -> bool:
         """Returns whether the entry itself can be created. Warns if not."""
         target = entry.symlink_target
         if not is_directory and (not entry.path or entry.path in self._directories):
             self.warn(entry.path, "would replace a directory; left out")
-        elif stat.S_ISLNK(entry.mode) and not (
-            target and len(target) <= MAX_SYMLINK_TARGET_SIZE and 0 not in target
-        ):
+        elif stat.S_ISLNK(entry.mode) and not (target and len(target) <= MAX_SYMLINK_TARGET_SIZE and 0 not in target):
             self.warn(entry.path, "the symbolic link target is invalid; left out")
         elif entry.hard_link_to is not None and entry.hard_link_to not in self._others:
-            self.warn(
-                entry.path, f"hard link to {display_path(entry.hard_link_to)}, which is missing; left out"
-            )
+            self.warn(entry.path, f"hard link to {display_path(entry.hard_link_to)}, which is missing; left out")
         else:
             return entry.hard_link_to != entry.path  # a link to itself changes nothing
         return False

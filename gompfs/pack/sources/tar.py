@@ -114,9 +114,7 @@ class TarSource(Source):
 
     sorted = False
 
-    def __init__(
-        self, open_stream: Callable[[], BinaryIO], name: str, *, rules: ExcludeRules | None = None
-    ) -> None:
+    def __init__(self, open_stream: Callable[[], BinaryIO], name: str, *, rules: ExcludeRules | None = None) -> None:
         """`entries` calls `open_stream`, and closes the stream that it returns. `name` is for messages."""
         self.name = name
         self.warnings: list[str] = []
@@ -244,9 +242,7 @@ def _mtime_ns(member: tarfile.TarInfo, tree: MemberTree) -> int:
 def _xattrs(member: tarfile.TarInfo) -> dict[bytes, bytes]:
     """Returns the extended attributes of PAX records. GNU tar writes `=` and `%` in their names as %3D and %25."""
     return {
-        _to_bytes(key.removeprefix(_XATTR_PREFIX)).replace(b"%3D", b"=").replace(b"%25", b"%"): _to_bytes(
-            value
-        )
+        _to_bytes(key.removeprefix(_XATTR_PREFIX)).replace(b"%3D", b"=").replace(b"%25", b"%"): _to_bytes(value)
         for key, value in member.pax_headers.items()
         if key.startswith(_XATTR_PREFIX)
     }

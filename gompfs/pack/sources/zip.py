@@ -66,9 +66,7 @@ class _MemberEntry(SourceEntry):
             self.content.seek(file_offset)
             data = self.content.read(size)
         except (OSError, *_ZIP_ERRORS) as error:
-            raise PackError(
-                f"cannot read this member of {self.archive.filename}: {error}", path=self.path
-            ) from error
+            raise PackError(f"cannot read this member of {self.archive.filename}: {error}", path=self.path) from error
         if len(data) != size:
             raise PackError("the zip archive has fewer bytes than this member's size", path=self.path)
         return data
@@ -123,9 +121,7 @@ class ZipSource(Source):
                     entry.archive = None
             yield from tree.root_if_missing()
 
-    def _entry(
-        self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, tree: MemberTree
-    ) -> SourceEntry | None:
+    def _entry(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, tree: MemberTree) -> SourceEntry | None:
         fields = _extra_fields(member.extra)
         name = _name(member, fields)
         path = tree.clean_path(name)
@@ -141,9 +137,7 @@ class ZipSource(Source):
         if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
             tree.warn(name, "a zip does not store device numbers; left out")
             return None
-        content = _MemberEntry(
-            *attributes, member.file_size, may_be_linked=False, archive=archive, member=member
-        )
+        content = _MemberEntry(*attributes, member.file_size, may_be_linked=False, archive=archive, member=member)
         if stat.S_ISREG(mode):
             return content
         target = content.read_at(0, min(member.file_size, MAX_SYMLINK_TARGET_SIZE + 1))

@@ -319,9 +319,7 @@ def test_the_archive_itself_is_left_out(tmp_path: Path) -> None:
 
 
 def test_one_file_system_stops_at_mount_points() -> None:
-    paths = [
-        entry.path for entry in open_source("/", one_file_system=True, exclude=["/*", "!/proc"]).entries()
-    ]
+    paths = [entry.path for entry in open_source("/", one_file_system=True, exclude=["/*", "!/proc"]).entries()]
     assert paths == [b"", b"proc"]
 
 

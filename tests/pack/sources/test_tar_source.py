@@ -81,9 +81,7 @@ def test_compressions(suffix: str, source_of: Callable[..., Source]) -> None:
     assert source.warnings == []
 
 
-@pytest.mark.parametrize(
-    "sparse", [(), ("-S", "--sparse-version=0.0"), ("-S", "--sparse-version=0.1"), ("-S",)]
-)
+@pytest.mark.parametrize("sparse", [(), ("-S", "--sparse-version=0.0"), ("-S", "--sparse-version=0.1"), ("-S",)])
 def test_pax_of_gnu_tar_keeps_everything(odd_tree: Path, tmp_path: Path, sparse: tuple[str, ...]) -> None:
     target = tmp_path / "odd.tar"
     gnu_tar(odd_tree, target, "--format=posix", "--xattrs", "--xattrs-include=*", *sparse)
@@ -219,9 +217,7 @@ class TestHostile:
         leaf = member("a/b/c", uid=7, gid=8, mtime=9)
         late = member("a/b", tarfile.DIRTYPE, mode=0o700, mtime=5)
         source = source_of(make_tar([(leaf, b"x"), (late, b"")]))
-        entries = [
-            (entry.path, entry.mode, entry.uid, entry.gid, entry.mtime_ns) for entry in source.entries()
-        ]
+        entries = [(entry.path, entry.mode, entry.uid, entry.gid, entry.mtime_ns) for entry in source.entries()]
         made = stat.S_IFDIR | 0o755
         assert entries == [
             (b"", made, 7, 8, 9 * 10**9),
@@ -420,11 +416,7 @@ _NAMES = st.binary(min_size=1, max_size=120).map(lambda raw: raw.replace(b"\0", 
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.dictionaries(
-        _NAMES.filter(lambda name: name not in (b".", b"..")), st.binary(max_size=2000), max_size=8
-    )
-)
+@given(st.dictionaries(_NAMES.filter(lambda name: name not in (b".", b"..")), st.binary(max_size=2000), max_size=8))
 def test_any_names_and_contents(files: dict[bytes, bytes]) -> None:
     for tar_format in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
         members = [(member(os.fsdecode(b"d/" + name)), content) for name, content in files.items()]

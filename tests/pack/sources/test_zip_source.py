@@ -39,9 +39,7 @@ def source_of(tmp_path: Path) -> Callable[[bytes], Source]:
     return make
 
 
-@pytest.mark.parametrize(
-    "compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
-)
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_compressions_and_modes(source_of: Callable[[bytes], Source], compression: int) -> None:
     members = [
         ("d/", b"", stat.S_IFDIR | 0o750),

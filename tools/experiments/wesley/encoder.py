@@ -56,9 +56,7 @@ def mark_by_chains(device: ArrayDevice, nexts: Array) -> Array:
         device.launch(_SOURCE, "link_chains", size, nexts, degrees, alive, size, links)
         device.launch(_SOURCE, "find_heads", size, links, alive, size, heads)
         before = degrees.copy()
-        device.launch(
-            _SOURCE, "remove_dangling", size, nexts, heads, before, size, degrees, alive, has_changed
-        )
+        device.launch(_SOURCE, "remove_dangling", size, nexts, heads, before, size, degrees, alive, has_changed)
     return alive
 
 

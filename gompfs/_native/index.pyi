@@ -11,6 +11,15 @@ def check_pages(image: Buffer, roots: Sequence[tuple[int, int]]) -> None:
     ValueError, naming what is wrong. The GIL is released. See native/index/pages.h.
     """
 
+class FileRows:
+    """The names, regular files and extents of an index: its tables dirent, inode and extent, read by C++."""
+
+    def __init__(self, image: Buffer, *, dirent: int, inode: int, extent: int) -> None:
+        """Read the tables with these root pages from a SQLite image.
+
+        The GIL is released. Raises ValueError if a page or a field is impossible. See native/index/file_rows.h.
+        """
+
 def consecutive_offsets(archive_offset: int, compressed_sizes: Buffer, data_end: int) -> bytes:
     """Returns the archive_offset (u64) of each of the blocks with these sizes (u32); the first is at `archive_offset`.
 

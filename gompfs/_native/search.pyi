@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from gompfs._native.blocks import BlockReader, ReadFailure
+from gompfs._native.index import FileRows
 from gompfs._native.parts import PartHeads
 
 class PatternError(ValueError):
@@ -48,7 +49,7 @@ class Search:
         self,
         reader: BlockReader,
         matcher: Matcher,
-        columns: Sequence[bytes],
+        rows: FileRows,
         roots: Sequence[tuple[bytes, int]],
         listing: Mapping[str, object],
         options: Mapping[str, object],
@@ -56,9 +57,9 @@ class Search:
     ) -> None:
         """Search the files at and below `roots`: paths to print, and inode numbers.
 
-        `columns` are those of gompfs.index.packed_rows.ALL_FILES. `listing` says which files are searched, see
-        SearchQuery.listing; `options` are the members of SearchOptions in native/search/search_options.h. Raises
-        PatternError for a glob, and ValueError if the columns are damaged.
+        `listing` says which files are searched, see SearchQuery.listing; `options` are the members of SearchOptions in
+        native/search/search_options.h. Raises PatternError for a glob, and ValueError if the rows contradict each
+        other.
         """
 
     def skip_files(self, heads: PartHeads, word_rule: int, block_size: int, num_threads: int) -> None:

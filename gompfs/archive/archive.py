@@ -38,6 +38,7 @@ from gompfs.model import (
 )
 
 if TYPE_CHECKING:
+    from gompfs._native.index import FileRows
     from gompfs.archive.part_heads import AnyPartHeads
     from gompfs.archive.text_on_device import TextOnDevice
     from gompfs.gpu.arrays import TextDevice
@@ -59,13 +60,15 @@ class Archive(Entries):
         verify: bool = False,
         cache_size: int = DEFAULT_CACHE_SIZE,
         decode_ahead: int | None = None,
+        keeps_image: bool = False,
     ) -> None:
         """Open the archive at `path`. `engine` decodes its blocks; by default, `auto` chooses one.
 
         `file` supplies the bytes of the archive, and is closed with it; `path` is then only a name. By default, `path`
         is a local file. `verify` also compares decoded bytes with their checksums. `cache_size` limits the cache of
         decoded blocks, in bytes. `decode_ahead` limits the read-ahead for each reader, in bytes (None: the engine's
-        batch size). Raises ArchiveFormatError and its subclasses, or OSError.
+        batch size). `keeps_image` keeps the image of the index in memory, for `file_rows`. Raises ArchiveFormatError
+        and its subclasses, or OSError.
         """
         super().__init__(os.fsdecode(path))
         self.warnings: list[str] = []
@@ -74,6 +77,7 @@ class Archive(Entries):
         self._file = file or LocalFile.open(self.path)
         self._cache_size = cache_size
         self._decode_ahead = decode_ahead
+        self._keeps_image = keeps_image
         self._is_inherited = False  # True in a child of a fork until the archive is opened again
         self._opening = threading.Lock()
         self._reading_sizes = threading.Lock()
@@ -102,6 +106,7 @@ class Archive(Entries):
                 f"{self.path}: this is generation {self.footer.generation}; the {self.num_ignored_bytes} bytes after "
                 "it are ignored: an add is running or was interrupted, or they are damaged; see gompfs repair"
             )
+        self._image = newest.image if self._keeps_image else None
         self._opened_index = self._make_index(newest.image)
         self.meta = self._opened_index.meta()
         self.segments: list[Segment] = self._opened_index.segments()
@@ -192,6 +197,11 @@ class Archive(Entries):
         if self._is_inherited:
             self._open_again()
         return self._opened_index
+
+    def file_rows(self) -> FileRows:
+        """Returns the names, regular files and extents of the index. Raises CorruptIndexError."""
+        image = self._image or read_image(self._file, self.superblock, self.footer)
+        return self.index.file_rows(image)
 
     def _inherit(self) -> None:
         """Prepare for use in a child of a fork: drop all state of the parent's threads. The file stays open."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
 
+_CACHE_SIZE = 16 << 20
 _EXIT_NO_MATCH = 1
 _EXIT_ERROR = 2
 
@@ -108,7 +109,11 @@ class _Grep:
             return
         for target in self._targets:
             engine, num_threads = self._options["engine"], self._options["threads"]
-            with opened(target.archive, engine=engine, num_threads=num_threads) as archive:
+            # In the order of the stream, each block is needed for a moment: fresh memory for more takes time.
+            cache_size = None if self._options["sort"] == "path" else _CACHE_SIZE
+            with opened(
+                target.archive, engine=engine, num_threads=num_threads, keeps_image=True, cache_size=cache_size
+            ) as archive:
                 yield self._search(archive, target)
 
     def _search_on_cluster(self) -> Iterator[SearchTotals]:

@@ -155,13 +155,22 @@ def json_option(function: Decorated) -> Decorated:
 
 @contextmanager
 def opened(
-    path: str, *, engine: str = "auto", num_threads: int = 0, verify: bool = False, with_warnings: bool = True
+    path: str,
+    *,
+    engine: str = "auto",
+    num_threads: int = 0,
+    verify: bool = False,
+    with_warnings: bool = True,
+    keeps_image: bool = False,
+    cache_size: int | None = None,
 ) -> Iterator[Archive]:
     """Open the archive at `path`; prints its warnings on stderr if `with_warnings` is set."""
-    from gompfs.archive import Archive
+    from gompfs.archive import DEFAULT_CACHE_SIZE, Archive
     from gompfs.engine import select_engine
 
-    with Archive(path, engine=select_engine(engine, num_threads), verify=verify) as archive:
+    selected = select_engine(engine, num_threads)
+    size = DEFAULT_CACHE_SIZE if cache_size is None else cache_size
+    with Archive(path, engine=selected, verify=verify, keeps_image=keeps_image, cache_size=size) as archive:
         for warning in archive.warnings if with_warnings else ():
             print_error(f"warning: {warning}")
         yield archive

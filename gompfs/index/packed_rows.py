@@ -56,20 +56,3 @@ EXTENTS = (
     " WHERE (ino, file_offset) > (?, ?) ORDER BY ino, file_offset LIMIT ?)"
 )
 """The next extents in order, at most the third argument, after those with an inode number and a file offset."""
-
-
-def _whole(table: str, columns: str, where: str = "TRUE") -> str:
-    """Returns a query for whole columns of a table in the order of its key, in which it is stored."""
-    texts = ", ".join(
-        f"CAST(GROUP_CONCAT({column}{', ' + repr('/') if column == 'name' else ''}) AS BLOB)"
-        for column in columns.split(", ")
-    )
-    return f"SELECT {texts} FROM {table} WHERE {where}"
-
-
-ALL_FILES = (
-    _whole("dirent", "parent, name, ino"),
-    _whole("inode", "ino, size", "mode & 61440 = 32768"),
-    _whole("extent", "ino, file_offset, stream_offset, size"),
-)
-"""All names, regular files and extents: tables that C++ joins, which takes a third of the time that SQLite needs."""

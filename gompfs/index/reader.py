@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import ge
 from typing import Any
 
-from gompfs._native.index import integer_rows
+from gompfs._native.index import FileRows, integer_rows
 from gompfs.codec.block import Buffer
 from gompfs.errors import display_path
 from gompfs.index.block_rows import BlockRowError, BlockRows
 from gompfs.index.check import check_facts, find_problems
 from gompfs.index.image import IndexImage
-from gompfs.index.packed_rows import ALL_FILES, EXTENTS
+from gompfs.index.packed_rows import EXTENTS
 from gompfs.index.schemas import INODE_COLUMNS
 from gompfs.model import (
     MAX_INO,
@@ -122,9 +122,13 @@ class IndexReader:
             raise self._image.error("the rows of a table are not in order")
         return tuple.__new__(PackedRows, (first, most, False, tuple(columns)))
 
-    def all_files(self) -> list[bytes]:
-        """Returns all columns of ALL_FILES, one after another; a column is empty if its table has no rows."""
-        return [column or b"" for query in ALL_FILES for column in self._image.query(query)[0]]
+    def file_rows(self, image: Buffer) -> FileRows:
+        """Returns the names, regular files and extents in the image of this index, which C++ reads without SQLite."""
+        tables = dict(self._image.query("SELECT name, rootpage FROM sqlite_master WHERE type = 'table'"))
+        try:
+            return FileRows(image, dirent=tables["dirent"], inode=tables["inode"], extent=tables["extent"])
+        except ValueError as error:
+            raise self._image.error(str(error)) from None
 
     def _entries(self, rows: list[tuple[Any, ...]]) -> list[DirectoryEntry]:
         if not rows:

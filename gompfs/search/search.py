@@ -63,7 +63,7 @@ class ArchiveSearch:
                 self._search = Search(
                     (archive.blocks if device is None else archive.blocks_on_cpu).reader,
                     matcher,
-                    archive.index.all_files(),
+                    archive.file_rows(),
                     roots,
                     query.listing(),
                     query.native_options(),

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "bindings/columns.h"
+#include "bindings/held_file_rows.h"
 #include "bindings/interruptible.h"
 #include "blocks/block_reader.h"
 #include "grammar/word_rule.h"
@@ -168,21 +168,21 @@ search::ListOptions list_options_of(const nb::dict& values) {
     return options;
 }
 
-// A search with all that it needs. Python keeps the reader, the matcher and the columns alive.
+// A search with all that it needs. Python keeps the reader, the matcher and the rows alive.
 class Search {
   public:
-    Search(BlockReader& reader, const search::Matcher& matcher, Columns columns,
+    Search(BlockReader& reader, const search::Matcher& matcher, const HeldFileRows& rows,
            const nb::sequence& roots, const nb::dict& listing, const nb::dict& options,
            unsigned num_threads)
-        : columns_(std::move(columns)),
-          matcher_(matcher),
+        : matcher_(matcher),
           options_(options_of(options, matcher)),
-          files_(views(), roots_of(roots), globs_of(listing), list_options_of(listing)),
+          files_(rows.rows, roots_of(roots), globs_of(listing), list_options_of(listing)),
           search_(reader, files_, matcher, options_, num_threads) {}
 
     // Drops files that cannot have a match, judged by the heads of parts.
     void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size,
                     unsigned num_threads) {
+        search_.use(heads, block_size);
         search::FileFilter filter(matcher_.required().sets, static_cast<WordRule>(word_rule));
         if (filter.is_useless() || needs_all_files()) {
             return;
@@ -190,7 +190,7 @@ class Search {
         run_interruptibly([&] {
             filter.read_heads(heads, block_size, files_, num_threads);
             skipped_ =
-                files_.keep_if([&](const FileLayout& layout) { return filter.may_match(layout); });
+                files_.keep_if([&](const LayoutView& layout) { return filter.may_match(layout); });
         });
     }
 
@@ -217,7 +217,7 @@ class Search {
         }
         scanned_.emplace(columns_of_scan_.spans(), block_size);
         searched_ =
-            files_.keep_if([&](const FileLayout& layout) { return scanned_->may_match(layout); });
+            files_.keep_if([&](const LayoutView& layout) { return scanned_->may_match(layout); });
         search_.use(*scanned_);
     }
 
@@ -249,11 +249,6 @@ class Search {
     }
 
   private:
-    search::FileColumns views() const {
-        const auto view = [&](std::size_t index) { return text_of(columns_, index); };
-        return {view(0), view(1), view(2), view(3), view(4), view(5), view(6), view(7), view(8)};
-    }
-
     static std::vector<search::SearchRoot> roots_of(const nb::sequence& values) {
         std::vector<search::SearchRoot> roots;
         for (const nb::handle value : values) {
@@ -263,7 +258,6 @@ class Search {
         return roots;
     }
 
-    const Columns columns_;
     const search::Matcher& matcher_;
     const SearchOptions options_;
     search::FileList files_;
@@ -285,12 +279,12 @@ void bind_search(nb::module_& module) {
              "replacement"_a.none())
         .def("scan_table", &scan_table, "max_shared_bytes"_a);
     nb::class_<Search>(module, "Search")
-        .def(nb::init<BlockReader&, const search::Matcher&, Columns, const nb::sequence&,
-                      const nb::dict&, const nb::dict&, unsigned>(),
-             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), "reader"_a, "matcher"_a, "columns"_a,
-             "roots"_a, "listing"_a, "options"_a, "num_threads"_a)
-        .def("skip_files", &Search::skip_files, "heads"_a, "word_rule"_a, "block_size"_a,
-             "num_threads"_a)
+        .def(nb::init<BlockReader&, const search::Matcher&, const HeldFileRows&,
+                      const nb::sequence&, const nb::dict&, const nb::dict&, unsigned>(),
+             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), "reader"_a,
+             "matcher"_a, "rows"_a, "roots"_a, "listing"_a, "options"_a, "num_threads"_a)
+        .def("skip_files", &Search::skip_files, nb::keep_alive<1, 2>(), "heads"_a, "word_rule"_a,
+             "block_size"_a, "num_threads"_a)
         .def_prop_ro("needs_all_files", &Search::needs_all_files)
         .def("blocks", &Search::blocks, "num_blocks"_a, "block_size"_a)
         .def("skip_blocks", &Search::skip_blocks, "sizes"_a, "may_match"_a, "has_nul"_a,

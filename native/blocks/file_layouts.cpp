@@ -16,21 +16,16 @@ namespace {
 constexpr std::size_t kMaxFiles = 1 << 17;
 constexpr std::uint64_t kMaxIno = std::uint64_t{1} << 62;  // gompfs.model.MAX_INO
 
-// Appends an extent. Throws std::invalid_argument if it is impossible after the ones before.
-void append_extent(std::vector<FileExtent>& extents, std::int64_t file_offset,
-                   std::int64_t stream_offset, std::int64_t size) {
-    const FileExtent extent{static_cast<std::uint64_t>(file_offset),
-                            static_cast<std::uint64_t>(stream_offset),
-                            static_cast<std::uint64_t>(size)};
+}  // namespace
+
+void append_extent(std::vector<FileExtent>& extents, std::size_t first, const FileExtent& extent) {
     const std::uint64_t known_end =
-        extents.empty() ? 0 : extents.back().file_offset + extents.back().size;
-    if (file_offset < 0 || stream_offset < 0 || size <= 0 || extent.file_offset < known_end) {
+        extents.size() == first ? 0 : extents.back().file_offset + extents.back().size;
+    if (extent.size == 0 || extent.file_offset < known_end) {
         fail_index_entry();
     }
     extents.push_back(extent);
 }
-
-}  // namespace
 
 FileLayouts read_layouts(const LayoutColumns& columns, std::uint64_t end) {
     FileLayouts layouts;
@@ -52,7 +47,13 @@ FileLayouts read_layouts(const LayoutColumns& columns, std::uint64_t end) {
         if (extent_size == -1 && file_offset == -1 && stream_offset == -1 && is_new) {
             continue;
         }
-        append_extent(layouts.back().second.extents, file_offset, stream_offset, extent_size);
+        if (file_offset < 0 || stream_offset < 0 || extent_size < 0) {
+            fail_index_entry();
+        }
+        append_extent(
+            layouts.back().second.extents, 0,
+            {static_cast<std::uint64_t>(file_offset), static_cast<std::uint64_t>(stream_offset),
+             static_cast<std::uint64_t>(extent_size)});
     }
     for (const IndexColumn& column : {sizes, file_offsets, stream_offsets, extent_sizes}) {
         if (!column.is_at_end()) {
@@ -60,53 +61,6 @@ FileLayouts read_layouts(const LayoutColumns& columns, std::uint64_t end) {
         }
     }
     std::erase_if(layouts, [&](const auto& layout) { return layout.first >= end; });
-    return layouts;
-}
-
-FileLayouts read_file_layouts(const std::array<std::string_view, 2>& files,
-                              const std::array<std::string_view, 4>& extents) {
-    FileLayouts layouts;
-    if (!files[0].empty()) {
-        IndexColumn inos(files[0], ','), sizes(files[1], ',');
-        while (!inos.is_at_end()) {
-            const auto ino = static_cast<std::uint64_t>(inos.next_number(0, kMaxIndexInteger));
-            const auto size = static_cast<std::uint64_t>(sizes.next_number(0, kMaxIndexInteger));
-            if (!layouts.empty() && ino <= layouts.back().first) {
-                fail_index_entry();
-            }
-            layouts.push_back({ino, {size, {}}});
-        }
-        if (!sizes.is_at_end()) {
-            fail_index_entry();
-        }
-    }
-    if (extents[0].empty()) {
-        return layouts;
-    }
-    IndexColumn inos(extents[0], ','), file_offsets(extents[1], ','),
-        stream_offsets(extents[2], ','), sizes(extents[3], ',');
-    std::uint64_t last = 0;
-    for (auto layout = layouts.begin(); !inos.is_at_end();) {
-        const auto ino = static_cast<std::uint64_t>(inos.next_number(0, kMaxIndexInteger));
-        const std::int64_t file_offset = file_offsets.next_number(0, kMaxIndexInteger);
-        const std::int64_t stream_offset = stream_offsets.next_number(0, kMaxIndexInteger);
-        const std::int64_t size = sizes.next_number(1, kMaxIndexInteger);
-        if (ino < last) {
-            fail_index_entry();
-        }
-        last = ino;
-        while (layout != layouts.end() && layout->first < ino) {
-            ++layout;
-        }
-        if (layout != layouts.end() && layout->first == ino) {
-            append_extent(layout->second.extents, file_offset, stream_offset, size);
-        }
-    }
-    for (const IndexColumn& column : {file_offsets, stream_offsets, sizes}) {
-        if (!column.is_at_end()) {
-            fail_index_entry();
-        }
-    }
     return layouts;
 }
 

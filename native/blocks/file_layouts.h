@@ -1,7 +1,7 @@
 // Where the bytes of files are in the stream: extents, which the index stores and readers ask for.
 //
-// A layout comes from rows of the index (read_layouts and read_file_layouts, the only code that
-// checks extents), and is kept in a LayoutTable. A read turns a range of a file into pieces of the
+// A layout comes from rows of the index (read_layouts checks them, and append_extent), and is kept
+// in a LayoutTable. A read turns a range of a file into pieces of the
 // stream and holes (for_each_piece).
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <shared_mutex>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -30,6 +31,14 @@ struct FileLayout {
     std::vector<FileExtent> extents;  // sorted by file_offset; the rest is zeros
 };
 
+// A layout whose extents are elsewhere.
+struct LayoutView {
+    std::uint64_t size;
+    std::span<const FileExtent> extents;
+
+    FileLayout copy() const { return {size, {extents.begin(), extents.end()}}; }
+};
+
 using FileLayouts = std::vector<std::pair<std::uint64_t, FileLayout>>;  // by inode number
 
 // The columns ino, size, file_offset, stream_offset and extent size: text with commas between the
@@ -41,11 +50,9 @@ using LayoutColumns = std::array<std::string_view, 5>;
 // the rows are inconsistent, or if extents overlap.
 FileLayouts read_layouts(const LayoutColumns& columns, std::uint64_t end);
 
-// Returns the layouts of all files, from two tables of the index: ino and size of the regular
-// files, by ino; and ino, file_offset, stream_offset and size of all extents, by ino and
-// file_offset. Throws as read_layouts does. Extents of other inodes are ignored.
-FileLayouts read_file_layouts(const std::array<std::string_view, 2>& files,
-                              const std::array<std::string_view, 4>& extents);
+// Appends an extent to those of a file, of which the first has index `first`. Throws
+// std::invalid_argument if it is empty, or overlaps the one before.
+void append_extent(std::vector<FileExtent>& extents, std::size_t first, const FileExtent& extent);
 
 // The layouts of the files that were read, by inode number. Safe for any number of threads.
 class LayoutTable {

@@ -9,14 +9,9 @@
 #include <cstdint>
 #include <span>
 
-namespace gompfs {
+#include "index/tree_pages.h"
 
-// The root page of a b-tree. A b-tree of records (a table WITHOUT ROWID, or an index) is ordered by
-// the first num_key_fields fields; a b-tree of rows is ordered by rowid.
-struct Root {
-    std::uint32_t page;
-    std::uint32_t num_key_fields;
-};
+namespace gompfs {
 
 // Checks that every page is used at most once: by the b-trees of `roots`, by the b-tree of the
 // schema (page 1), by an overflow chain of these, or by the freelist. Cells must lie inside their

@@ -24,40 +24,34 @@ std::uint64_t read_long_varint(const std::uint8_t*& next, const std::uint8_t* en
     fail_image("a number is cut off");
 }
 
-void Key::read(std::span<const std::uint8_t> record, std::uint32_t num_fields) {
-    const std::uint8_t* type = record.data();
-    const std::uint8_t* const end = record.data() + record.size();
-    const std::uint64_t header_size = read_varint(type, end);
+FieldReader::FieldReader(std::span<const std::uint8_t> record)
+    : type_(record.data()), end_(record.data() + record.size()) {
+    const std::uint64_t header_size = read_varint(type_, end_);
     if (header_size > record.size()) {
         fail_image("a record is shorter than its header");
     }
-    const std::uint8_t* const types_end = record.data() + header_size;
-    const std::uint8_t* next = types_end;
-    for (num_fields_ = 0; num_fields_ < num_fields; ++num_fields_) {
-        if (type >= types_end) {
-            fail_image("a record lacks fields of its key");
-        }
-        const std::uint64_t serial_type = read_varint(type, types_end);
-        read_field(serial_type, next, end, fields_[num_fields_]);
-    }
+    types_end_ = next_ = record.data() + header_size;
 }
 
-void Key::read_field(std::uint64_t serial_type, const std::uint8_t*& next, const std::uint8_t* end,
-                     Field& field) {
+void FieldReader::read(Field& field) {
+    if (type_ >= types_end_) {
+        fail_image("a record lacks fields");
+    }
+    const std::uint64_t serial_type = read_varint(type_, types_end_);
     constexpr std::uint8_t kSizes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
     const std::uint64_t size = serial_type < 12 ? kSizes[serial_type] : (serial_type - 12) / 2;
-    if (size > static_cast<std::uint64_t>(end - next)) {
+    if (size > static_cast<std::uint64_t>(end_ - next_)) {
         fail_image("a record is shorter than its fields");
     }
-    const std::uint8_t* const bytes = next;
-    next += size;
+    const std::uint8_t* const bytes = next_;
+    next_ += size;
     if (serial_type >= 12) {
-        field.rank = serial_type % 2 == 0 ? Rank::blob : Rank::text;
+        field.rank = serial_type % 2 == 0 ? Field::Rank::blob : Field::Rank::text;
         field.size = static_cast<std::uint32_t>(size);
         field.bytes = bytes;
         return;
     }
-    field.rank = serial_type == 0 ? Rank::null : Rank::number;
+    field.rank = serial_type == 0 ? Field::Rank::null : Field::Rank::number;
     field.is_real = serial_type == 7;
     if (serial_type >= 8) {
         if (serial_type >= 10) {
@@ -74,8 +68,15 @@ void Key::read_field(std::uint64_t serial_type, const std::uint8_t*& next, const
     if (field.is_real) {
         field.real = std::bit_cast<double>(value);
         if (std::isnan(field.real)) {  // NULL to SQLite
-            field.rank = Rank::null;
+            field.rank = Field::Rank::null;
         }
+    }
+}
+
+void Key::read(std::span<const std::uint8_t> record, std::uint32_t num_fields) {
+    FieldReader reader(record);
+    for (num_fields_ = 0; num_fields_ < num_fields; ++num_fields_) {
+        reader.read(fields_[num_fields_]);
     }
 }
 
@@ -83,7 +84,7 @@ int Key::compare(const Field& left, const Field& right) {
     if (left.rank != right.rank) {
         return left.rank < right.rank ? -1 : 1;
     }
-    if (left.rank == Rank::number) {
+    if (left.rank == Field::Rank::number) {
         if (!left.is_real && !right.is_real) {
             return left.integer == right.integer ? 0 : left.integer < right.integer ? -1 : 1;
         }
@@ -93,7 +94,7 @@ int Key::compare(const Field& left, const Field& right) {
         };
         return number(left) == number(right) ? 0 : number(left) < number(right) ? -1 : 1;
     }
-    if (left.rank == Rank::null) {
+    if (left.rank == Field::Rank::null) {
         return 0;
     }
     const std::uint32_t shared = std::min(left.size, right.size);

@@ -29,31 +29,45 @@ inline std::uint64_t read_varint(const std::uint8_t*& next, const std::uint8_t* 
     return read_long_varint(next, end);
 }
 
-// The first fields of a record, which order a b-tree. Text and blob fields point into the record's
-// bytes.
+// A field of a record. Text and blobs point into the record's bytes.
+struct Field {
+    enum class Rank : std::uint8_t { null, number, text, blob };
+    Rank rank = Rank::null;
+    bool is_real = false;
+    std::uint32_t size = 0;               // of a text or blob
+    const std::uint8_t* bytes = nullptr;  // of a text or blob
+    std::int64_t integer = 0;
+    double real = 0;
+
+    bool is_integer() const { return rank == Rank::number && !is_real; }
+};
+
+// Reads the fields of a record in order. Throws std::invalid_argument if the record has too few
+// fields or is shorter than it claims.
+class FieldReader {
+  public:
+    explicit FieldReader(std::span<const std::uint8_t> record);
+    void read(Field& field);
+
+  private:
+    const std::uint8_t* type_;
+    const std::uint8_t* types_end_;
+    const std::uint8_t* next_;
+    const std::uint8_t* const end_;
+};
+
+// The first fields of a record, which order a b-tree.
 class Key {
   public:
     static constexpr std::uint32_t kMaxFields = 4;
 
-    // Throws std::invalid_argument if the record has too few fields or is shorter than it claims.
+    // Throws what FieldReader throws.
     void read(std::span<const std::uint8_t> record, std::uint32_t num_fields);
     // Compares keys as SQLite does with the collation BINARY.
     bool is_before(const Key& other) const;
 
   private:
-    enum class Rank : std::uint8_t { null, number, text, blob };
-    struct Field {
-        Rank rank = Rank::null;
-        bool is_real = false;
-        std::uint32_t size = 0;               // of a text or blob
-        const std::uint8_t* bytes = nullptr;  // of a text or blob
-        std::int64_t integer = 0;
-        double real = 0;
-    };
-
     static int compare(const Field& left, const Field& right);
-    static void read_field(std::uint64_t serial_type, const std::uint8_t*& next,
-                           const std::uint8_t* end, Field& field);
 
     std::array<Field, kMaxFields> fields_;
     std::uint32_t num_fields_ = 0;

@@ -17,6 +17,8 @@ namespace {
 // Larger arrays are not kept for the next head, which is likely to be small again.
 constexpr std::size_t kMaxKept = 1 << 18;
 
+constexpr int kNumTokenArrays = 6;  // the first ones
+
 }  // namespace
 
 // The fixed fields of a head.
@@ -76,15 +78,15 @@ bool HeadArrays::read(Bytes payload, Extent extent) {
     const Bytes stream = after_tokens.subspan(fields.codes_size);
     SubBlockBounds bounds;
     if (!read_token_bytes(body.first(fields.stored_size), fields.content_size) ||
-        !read_codes(after_tokens.first(fields.codes_size), fields.num_rules) ||
+        !read_codes(after_tokens.first(fields.codes_size), fields.num_rules, extent) ||
         !bounds.read(stream, fields.size_base, fields.size_width)) {
         return false;
     }
     auto positions = bounds.starts;
     const ItemStream items{stream.data(), static_cast<std::uint32_t>(stream.size() * 8),
                            positions.data()};
-    return read_tokens(fields, items) &&
-           (extent == Extent::tokens ||
+    return read_tokens(fields, items, extent) &&
+           (extent != Extent::all ||
             (read_classes(fields, items) && read_rules(fields, items) && positions == bounds.ends));
 }
 
@@ -101,7 +103,7 @@ bool HeadArrays::read_token_bytes(Bytes stored, std::size_t content_size) {
                           MutableBytes(token_bytes_).first(content_size));
 }
 
-bool HeadArrays::read_codes(Bytes codes, std::uint32_t num_rules) {
+bool HeadArrays::read_codes(Bytes codes, std::uint32_t num_rules, Extent extent) {
     BitReader in(codes.data(), codes.size());
     std::uint64_t num_rules_of_levels = 0;
     level_sizes.resize(in.take(kNumLevelsBits));
@@ -115,13 +117,16 @@ bool HeadArrays::read_codes(Bytes codes, std::uint32_t num_rules) {
         size = std::uint32_t{1} << num_bits | in.take(num_bits);
         num_rules_of_levels += size;
     }
+    const int num_codes = extent == Extent::all      ? kNumHeadArrays
+                          : extent == Extent::tokens ? kNumTokenArrays
+                                                     : 1;
     return num_rules_of_levels == num_rules &&
-           std::all_of(codes_.begin(), codes_.end(),
+           std::all_of(codes_.begin(), codes_.begin() + num_codes,
                        [&](ClassTable& code) { return code.read(in); }) &&
-           in.num_bytes_used() == codes.size();
+           (extent != Extent::all || in.num_bytes_used() == codes.size());
 }
 
-bool HeadArrays::read_tokens(const Fields& fields, const ItemStream& stream) {
+bool HeadArrays::read_tokens(const Fields& fields, const ItemStream& stream, Extent extent) {
     const std::size_t num_words = fields.num_local_words + std::size_t{fields.num_global_words};
     const std::size_t num_separators =
         fields.num_local_separators + std::size_t{fields.num_global_separators};
@@ -137,8 +142,14 @@ bool HeadArrays::read_tokens(const Fields& fields, const ItemStream& stream) {
     const std::uint32_t num_frequent = fields.num_frequent, num_common = fields.num_common;
     const std::uint32_t word_arrays[] = {num_frequent, num_common,
                                          fields.num_global_words - num_frequent - num_common};
-    return read_numbers(stream, 0, take_numbers(fields.num_local_words), prefixes) &&
-           read_numbers(stream, 1, take_numbers(fields.num_local_separators), separator_sizes) &&
+    if (!read_numbers(stream, 0, take_numbers(fields.num_local_words), prefixes)) {
+        return false;
+    }
+    if (extent == Extent::local_words) {
+        separator_sizes = global_words = global_separators = {};
+        return true;
+    }
+    return read_numbers(stream, 1, take_numbers(fields.num_local_separators), separator_sizes) &&
            read_global_numbers(stream, 2, word_arrays, global_words) &&
            read_global_numbers(stream, 5, {&fields.num_global_separators, 1}, global_separators);
 }

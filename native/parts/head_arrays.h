@@ -18,11 +18,12 @@ namespace gompfs {
 // Keeps its memory from one head to the next.
 class HeadArrays {
   public:
-    enum class Extent { all, tokens };
+    enum class Extent { all, tokens, local_words };
 
     // Reads a payload. Returns false if it is not valid, as far as that can be said without
     // expanding words and rules: see what follows for what its users have to check. With
-    // Extent::tokens, neither classes nor rules are read or checked.
+    // Extent::tokens, neither classes nor rules are read or checked; with Extent::local_words,
+    // neither are separator_sizes, global_words and global_separators.
     bool read(Bytes payload, Extent extent = Extent::all);
 
     bool has_splitter = false;
@@ -50,8 +51,8 @@ class HeadArrays {
 
     void forget_large_arrays();
     bool read_token_bytes(Bytes stored, std::size_t content_size);
-    bool read_codes(Bytes codes, std::uint32_t num_rules);
-    bool read_tokens(const Fields& fields, const ItemStream& stream);
+    bool read_codes(Bytes codes, std::uint32_t num_rules, Extent extent);
+    bool read_tokens(const Fields& fields, const ItemStream& stream, Extent extent);
     bool read_numbers(const ItemStream& stream, int array, std::span<std::uint32_t> into,
                       std::span<const std::uint32_t>& numbers);
     bool read_global_numbers(const ItemStream& stream, int first_array,

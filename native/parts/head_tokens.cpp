@@ -8,8 +8,8 @@
 
 namespace gompfs {
 
-bool HeadTokens::read(Bytes payload, std::size_t pool_size) {
-    if (pool_size > kMaxPoolSize || !arrays_->read(payload, HeadArrays::Extent::tokens)) {
+bool HeadTokens::read(Bytes payload, std::size_t pool_size, HeadArrays::Extent extent) {
+    if (pool_size > kMaxPoolSize || !arrays_->read(payload, extent)) {
         return false;
     }
     words_.resize(std::max(words_.size(), pool_size + WordExpander::kMargin));

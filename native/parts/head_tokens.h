@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "codec/codec.h"
+#include "common/large_vector.h"
 #include "parts/head_arrays.h"
 
 namespace gompfs {
@@ -16,8 +16,13 @@ namespace gompfs {
 class HeadTokens {
   public:
     // Reads the payload of a head whose pool has pool_size bytes. Returns false if it is not valid,
-    // as far as its tokens say.
-    bool read(Bytes payload, std::size_t pool_size);
+    // as far as its tokens say. With Extent::local_words, there are no global tokens.
+    bool read(Bytes payload, std::size_t pool_size,
+              HeadArrays::Extent extent = HeadArrays::Extent::tokens);
+
+    // The local words without the prefixes that they share with the words before, and the local
+    // separators. All bytes of these occur here.
+    Bytes stored_bytes() const { return arrays_->token_bytes; }
 
     // The local words, each with a space after it; the bytes of the local separators.
     Bytes local_words() const { return Bytes(words_).first(words_size_); }
@@ -28,7 +33,7 @@ class HeadTokens {
 
   private:
     std::unique_ptr<HeadArrays> arrays_ = std::make_unique<HeadArrays>();
-    std::vector<std::uint8_t> words_;
+    LargeVector<std::uint8_t> words_;  // has space for all symbols, of which most are not written
     std::size_t words_size_ = 0;
     Bytes separators_;
 };

@@ -25,6 +25,8 @@ constexpr std::uint64_t kMaxWordExpansion = 128;
 constexpr std::uint64_t kMinWordBytes = 1 << 20;
 
 constexpr std::size_t kMaxHeadSize = kBlockHeaderSize + kMaxHeadPayload;
+constexpr std::uint64_t kMaxRunSize = 512 << 10;  // of heads that are read at once
+constexpr std::uint64_t kHeadAlignment = 16;
 
 // More threads do not read the section faster.
 constexpr unsigned kMaxThreads = 8;
@@ -69,6 +71,17 @@ SectionContent read_section(const SectionBlocks& section, const PartHeads::Fetch
     return damaged == statuses.end() ? std::move(content) : SectionContent{.status = *damaged};
 }
 
+PartHeads::FetchedHeads::Head checked_head(Bytes bytes) {
+    const std::optional<BlockHeader> header = parse_block_header(bytes);
+    if (!header || header->codec != Codec::head) {
+        return {.status = BlockStatus::bad_header};
+    }
+    if (const BlockStatus status = check_block(*header, bytes); status != BlockStatus::ok) {
+        return {.status = status};
+    }
+    return {bytes.subspan(kBlockHeaderSize), header->uncompressed_size};
+}
+
 }  // namespace
 
 PartHeads::PartHeads(std::vector<SegmentHeads> segments, SectionBlocks dictionary, Fetch fetch,
@@ -98,6 +111,11 @@ std::optional<PartHeads::Part> PartHeads::part_of(std::uint64_t block) const {
         return std::nullopt;
     }
     return Part{static_cast<std::size_t>(segment - segments_.begin()), part, starts[part]};
+}
+
+std::uint64_t PartHeads::first_block_of(std::uint64_t block) const {
+    const std::optional<Part> part = part_of(block);
+    return part ? part->first_block : block;
 }
 
 PartHeads::Opened PartHeads::open(std::uint64_t block) {
@@ -144,30 +162,42 @@ PartHeads::Opened PartHeads::open_part(const Part& part) {
     return opened;
 }
 
-Bytes PartHeads::FetchedHead::payload() const { return Bytes(bytes).subspan(kBlockHeaderSize); }
-
-PartHeads::FetchedHead PartHeads::fetch_head(std::size_t segment_number, std::size_t part) const {
-    const SegmentHeads& segment = segments_[segment_number];
-    if (segment.head_sizes[part] > kMaxHeadSize) {
-        return {.status = BlockStatus::bad_header};
+PartHeads::FetchedHeads PartHeads::fetch_heads(std::size_t segment_number, std::size_t first,
+                                               std::size_t end) const {
+    const auto& offsets = segments_[segment_number].head_offsets;
+    const auto& sizes = segments_[segment_number].head_sizes;
+    FetchedHeads fetched;
+    if (sizes[first] > kMaxHeadSize) {
+        fetched.heads.push_back({.status = BlockStatus::bad_header});
+        return fetched;
     }
-    std::vector<std::uint8_t> bytes = fetch_(segment.head_offsets[part], segment.head_sizes[part]);
-    const std::optional<BlockHeader> header = parse_block_header(bytes);
-    if (!header || header->codec != Codec::head) {
-        return {.status = BlockStatus::bad_header};
+    std::uint64_t size = sizes[first];
+    std::size_t part = first + 1;
+    for (; part < end && sizes[part] != 0 && size + sizes[part] <= kMaxRunSize; ++part) {
+        const std::uint64_t begin = offsets[part] - offsets[first];
+        if (begin < size || begin - size >= kHeadAlignment) {
+            break;
+        }
+        size = begin + sizes[part];
     }
-    if (const BlockStatus status = check_block(*header, bytes); status != BlockStatus::ok) {
-        return {.status = status};
+    fetched.bytes = fetch_(offsets[first], size);
+    for (std::size_t number = first; number < part; ++number) {
+        const Bytes rest =
+            Bytes(fetched.bytes)
+                .subspan(std::min(fetched.bytes.size(), offsets[number] - offsets[first]));
+        fetched.heads.push_back(
+            checked_head(rest.first(std::min<std::size_t>(rest.size(), sizes[number]))));
     }
-    return {std::move(bytes), header->uncompressed_size};
+    return fetched;
 }
 
 PartHeads::Opened PartHeads::read(const Part& part) {
-    const FetchedHead head = fetch_head(part.segment, part.number);
+    const FetchedHeads fetched = fetch_heads(part.segment, part.number, part.number + 1);
+    const FetchedHeads::Head& head = fetched.heads.front();
     if (head.status != BlockStatus::ok) {
         return {nullptr, head.status};
     }
-    auto symbols = read_symbols(head.payload(), words(part.segment), head.pool_size);
+    auto symbols = read_symbols(head.payload, words(part.segment), head.pool_size);
     if (!symbols) {
         return {nullptr, BlockStatus::bad_payload};
     }

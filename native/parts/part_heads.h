@@ -47,6 +47,10 @@ class PartHeads {
     PartHeads(std::vector<SegmentHeads> segments, SectionBlocks dictionary, Fetch fetch,
               std::uint64_t capacity, unsigned num_threads);
 
+    // The first block of the part with symbols that a block belongs to; the block itself if there
+    // is none.
+    std::uint64_t first_block_of(std::uint64_t block) const;
+
     // The symbols of the part that a block belongs to: of its head, or the dictionary. None if its
     // blocks need neither, or if the status is not ok.
     struct Opened {
@@ -59,16 +63,19 @@ class PartHeads {
 
     const std::vector<SegmentHeads>& segments() const { return segments_; }
 
-    // The bytes of a head with its header, which are checked; none if the status is not ok. Throws
-    // what `fetch` throws.
-    struct FetchedHead {
+    // The heads of successive parts, in one piece of memory.
+    struct FetchedHeads {
+        struct Head {
+            Bytes payload = {};  // checked; none if the status is not ok
+            std::uint32_t pool_size = 0;
+            BlockStatus status = BlockStatus::ok;
+        };
         std::vector<std::uint8_t> bytes;
-        std::uint32_t pool_size = 0;
-        BlockStatus status = BlockStatus::ok;
-
-        Bytes payload() const;
+        std::vector<Head> heads;
     };
-    FetchedHead fetch_head(std::size_t segment, std::size_t part) const;
+    // Reads the heads of parts from `first` on, at once: that of this part, and those before `end`
+    // that lie right after it and are not many bytes. Throws what `fetch` throws.
+    FetchedHeads fetch_heads(std::size_t segment, std::size_t first, std::size_t end) const;
 
     // The global words and separators of a segment; none if their section is damaged. Throws what
     // `fetch` throws.

@@ -12,7 +12,7 @@
 namespace gompfs::search {
 namespace {
 
-constexpr std::uint64_t kUnitSize = 512 << 10;
+constexpr std::uint64_t kUnitSize = 256 << 10, kMaxUnitSize = 1 << 20;
 constexpr std::size_t kMaxFilesOfUnit = 4096;
 constexpr std::uint64_t kLargeFile = 16 << 20;
 constexpr std::size_t kMaxUnitsOfThread = 32;
@@ -45,6 +45,15 @@ bool ArchiveSearch::is_large(const ListedFile& file) const {
     return files_.layout(file).size > kLargeFile && options_.output != SearchOptions::Output::files;
 }
 
+// The first block of the part that the file begins in. None if the file has no bytes.
+std::optional<std::uint64_t> ArchiveSearch::part_of(const ListedFile& file) const {
+    const LayoutView layout = files_.layout(file);
+    if (heads_ == nullptr || layout.extents.empty()) {
+        return std::nullopt;
+    }
+    return heads_->first_block_of(layout.extents.front().stream_offset / block_size_);
+}
+
 // The next units of files that are not large: none if the next file is large.
 std::vector<ArchiveSearch::Unit> ArchiveSearch::next_units() {
     std::vector<Unit> units;
@@ -52,8 +61,15 @@ std::vector<ArchiveSearch::Unit> ArchiveSearch::next_units() {
            !is_large(files_[next_file_])) {
         Unit unit{next_file_, next_file_};
         std::uint64_t size = 0;
+        std::optional<std::uint64_t> part = part_of(files_[unit.begin]);
         while (unit.end < files_.size() && unit.end - unit.begin < kMaxFilesOfUnit &&
-               size < kUnitSize && !is_large(files_[unit.end])) {
+               size < kMaxUnitSize && !is_large(files_[unit.end])) {
+            const auto part_of_file = part_of(files_[unit.end]);
+            const bool continues = part_of_file && part_of_file == part;
+            if (size >= (continues ? kMaxUnitSize : kUnitSize)) {
+                break;
+            }
+            part = part_of_file;
             size += files_.layout(files_[unit.end++]).size;
         }
         next_file_ = unit.end;
@@ -106,7 +122,7 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
     UnitResult result;
     FileLayouts layouts;
     for (std::size_t index = unit.begin; index < unit.end; ++index) {
-        layouts.emplace_back(files_[index].ino, files_.layout(files_[index]));
+        layouts.emplace_back(files_[index].ino, files_.layout(files_[index]).copy());
     }
     reader_.layouts.add(std::move(layouts));
     MatchSession session(matcher_);
@@ -145,8 +161,8 @@ void ArchiveSearch::append(UnitResult&& result, Found& found) {
 }
 
 void ArchiveSearch::begin_large(const ListedFile& file) {
-    const FileLayout& layout = files_.layout(file);
-    reader_.layouts.add({{file.ino, layout}});
+    const LayoutView layout = files_.layout(file);
+    reader_.layouts.add({{file.ino, layout.copy()}});
     large_file_ = &file;
     large_sink_ = make_sink();
     const auto read = [this, ino = file.ino](std::uint64_t offset, std::size_t size,

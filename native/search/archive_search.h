@@ -1,10 +1,10 @@
 // Searches the files of an archive on several threads, and returns what it finds in their order.
 //
 // Files are searched in units of about half a MiB of text: files next to each other in the stream
-// share blocks. A call of next() searches some units at the same time and returns their outputs one
-// after another, so output comes while the search goes on, and memory is limited. After much output
-// a call begins no more units. Large files are searched by all threads together, a window at a
-// time.
+// share blocks. A unit ends where a part does, if possible, so that no two threads open its head. A
+// call of next() searches some units at the same time and returns their outputs one after another,
+// so output comes while the search goes on, and memory is limited. After much output a call begins
+// no more units. Large files are searched by all threads together, a window at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "blocks/block_reader.h"
+#include "parts/part_heads.h"
 #include "search/file_list.h"
 #include "search/file_search.h"
 #include "search/matcher.h"
@@ -38,6 +39,12 @@ class ArchiveSearch {
     // Uses what a scan of the blocks has found, for the ranges of large files that need not be
     // read. It must outlive the search.
     void use(const ScannedBlocks& scanned) { scanned_ = &scanned; }
+
+    // Cuts units at the ends of these parts, which must outlive the search.
+    void use(const PartHeads& heads, std::uint64_t block_size) {
+        heads_ = &heads;
+        block_size_ = block_size;
+    }
 
     // A file that could not be read.
     struct FailedFile {
@@ -68,6 +75,7 @@ class ArchiveSearch {
 
     std::unique_ptr<LineSink> make_sink() const;
     bool is_large(const ListedFile& file) const;
+    std::optional<std::uint64_t> part_of(const ListedFile& file) const;
     std::vector<Unit> next_units();
     Found search_units(const std::vector<Unit>& units);
     UnitResult search_unit(const Unit& unit);
@@ -85,6 +93,8 @@ class ArchiveSearch {
     const SearchOptions& options_;
     const unsigned num_threads_;
     const ScannedBlocks* scanned_ = nullptr;
+    const PartHeads* heads_ = nullptr;
+    std::uint64_t block_size_ = 0;
     std::size_t next_file_ = 0;
     std::size_t num_units_;  // to search at the next call
     SearchTotals totals_;

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "common/failures.h"
-#include "parts/head_tokens.h"
 
 namespace gompfs::search {
 namespace {
@@ -13,8 +12,9 @@ namespace {
 constexpr std::size_t kMaxPieces = 64;
 constexpr std::size_t kMaxLiterals = 64;   // of a set
 constexpr std::size_t kShortestPiece = 3;  // shorter ones are in nearly all parts
-constexpr std::size_t kFewTokens = 256;
-constexpr std::size_t kPartsAtOnce = 16;  // that a thread takes
+constexpr std::size_t kFewTokens = 1024;
+constexpr std::size_t kTokensAtOnce = 1 << 15;  // that a thread takes
+constexpr std::size_t kMaxPartsAtOnce = 64;     // that a thread takes
 
 std::string_view view_of(Bytes bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -122,21 +122,26 @@ FileFilter::Mask FileFilter::mask_of_words(Bytes bytes) const {
     return mask;
 }
 
-bool FileFilter::has_unknown(Bytes bytes) const {
+bool FileFilter::has_unknown(const HeadTokens& tokens) const {
+    const auto stored = view_of(tokens.stored_bytes());
     return std::any_of(unknown_.begin(), unknown_.end(), [&](std::string_view unknown) {
-        return view_of(bytes).find(unknown) != std::string_view::npos;
+        // Its last byte is stored somewhere.
+        return stored.find(unknown.back()) != stored.npos &&
+               (view_of(tokens.local_words()).find(unknown) != stored.npos ||
+                view_of(tokens.local_separators()).find(unknown) != stored.npos);
     });
 }
 
-// The pieces in the tokens of a list; kAll for those that may match anything.
-FileFilter::TokenMasks FileFilter::masks_of_tokens(const TokenList& tokens) const {
-    TokenMasks masks;
-    masks.num_tokens = tokens.size();
-    const std::string_view bytes = view_of(tokens.bytes());
-    const auto starts = tokens.starts();
+// Adds the pieces in the tokens of a range; kAll for tokens that may match anything.
+void FileFilter::find_in_tokens(const TokenList& tokens, std::size_t first, std::size_t end,
+                                std::vector<std::pair<std::uint32_t, Mask>>& found) const {
+    const auto starts = tokens.starts().subspan(first, end - first + 1);
+    const std::string_view bytes =
+        view_of(tokens.bytes()).substr(starts.front(), starts.back() - starts.front());
     const auto add = [&](std::size_t offset, Mask mask) {
-        const auto token = std::upper_bound(starts.begin(), starts.end(), offset) - starts.begin();
-        masks.found.emplace_back(static_cast<std::uint32_t>(token - 1), mask);
+        const auto token = std::upper_bound(starts.begin(), starts.end(), starts.front() + offset) -
+                           starts.begin();
+        found.emplace_back(static_cast<std::uint32_t>(first + token - 1), mask);
     };
     if (tokens.has_spaces()) {
         for (std::size_t index = 0; index < pieces_.size(); ++index) {
@@ -153,9 +158,26 @@ FileFilter::TokenMasks FileFilter::masks_of_tokens(const TokenList& tokens) cons
             add(at, kAll);
         }
     }
+    std::sort(found.begin(), found.end());
+}
+
+FileFilter::TokenMasks FileFilter::masks_of_tokens(const TokenList& tokens,
+                                                   unsigned num_threads) const {
+    TokenMasks masks;
+    masks.num_tokens = tokens.size();
+    std::vector<std::vector<std::pair<std::uint32_t, Mask>>> found(
+        (masks.num_tokens + kTokensAtOnce - 1) / kTokensAtOnce);
+    parallel_for_all(found.size(), num_threads, [&](std::size_t index) {
+        const std::size_t first = index * kTokensAtOnce;
+        find_in_tokens(tokens, first, std::min(first + kTokensAtOnce, masks.num_tokens),
+                       found[index]);
+    });
+    for (const auto& of_range : found) {
+        masks.found.insert(masks.found.end(), of_range.begin(), of_range.end());
+    }
     if (masks.found.size() > kFewTokens) {
         masks.all.resize(tokens.size(), 0);
-        for (const auto [token, mask] : masks.found) {
+        for (const auto& [token, mask] : masks.found) {
             masks.all[token] |= mask;
         }
     }
@@ -163,19 +185,22 @@ FileFilter::TokenMasks FileFilter::masks_of_tokens(const TokenList& tokens) cons
 }
 
 // The pieces in the tokens with these numbers, which ascend; kAll if a number is too high.
-FileFilter::Mask FileFilter::TokenMasks::of(std::span<const std::uint32_t> tokens) const {
+FileFilter::Mask FileFilter::TokenMasks::of(std::span<const std::uint32_t> tokens,
+                                            Mask wanted) const {
     Mask mask = 0;
     if (!tokens.empty() && tokens.back() >= num_tokens) {
         return kAll;  // reading the file reports the damage
     }
     if (all.empty()) {
+        auto from = tokens.begin();
         for (const auto& [token, of_token] : found) {
-            mask |= std::binary_search(tokens.begin(), tokens.end(), token) ? of_token : 0;
+            from = std::lower_bound(from, tokens.end(), token);
+            mask |= from != tokens.end() && *from == token ? of_token : 0;
         }
         return mask;
     }
-    for (const std::uint32_t token : tokens) {
-        mask |= all[token];
+    for (auto token = tokens.begin(); token != tokens.end() && (mask & wanted) != wanted; ++token) {
+        mask |= all[*token];
     }
     return mask;
 }
@@ -189,6 +214,22 @@ void FileFilter::find_parts(const PartHeads& heads, std::uint64_t block_size) {
     }
 }
 
+// The pieces in the words of a part. A damaged head has all: reading the file reports the damage.
+FileFilter::Mask FileFilter::mask_of_head(const PartHeads::FetchedHeads::Head& head,
+                                          const TokenMasks& words, const TokenMasks& separators,
+                                          HeadTokens& tokens) const {
+    const auto extent = words.found.empty() && separators.found.empty()
+                            ? HeadArrays::Extent::local_words
+                            : HeadArrays::Extent::tokens;
+    if (head.status != BlockStatus::ok || !tokens.read(head.payload, head.pool_size, extent) ||
+        has_unknown(tokens)) {
+        return kAll;
+    }
+    const Mask wanted = kAll >> (kMaxPieces - pieces_.size());
+    return mask_of_words(tokens.local_words()) | words.of(tokens.global_words(), wanted) |
+           separators.of(tokens.global_separators(), wanted);
+}
+
 void FileFilter::read_needed(PartHeads& heads, unsigned num_threads) {
     struct Section {
         TokenMasks words, separators;
@@ -196,35 +237,43 @@ void FileFilter::read_needed(PartHeads& heads, unsigned num_threads) {
     std::vector<Section> sections;
     for (std::size_t segment = 0; segment < heads.segments().size(); ++segment) {
         const WordSection& section = heads.words(segment);
-        sections.push_back(
-            {masks_of_tokens(section.words()), masks_of_tokens(section.separators())});
+        sections.push_back({masks_of_tokens(section.words(), num_threads),
+                            masks_of_tokens(section.separators(), num_threads)});
     }
-    // A damaged head remains kAll: reading the file reports it.
-    const auto mask_of_part = [&](const Part& part, HeadTokens& tokens) {
-        const PartHeads::FetchedHead head = heads.fetch_head(part.segment, part.number);
-        if (head.status != BlockStatus::ok || !tokens.read(head.payload(), head.pool_size) ||
-            has_unknown(tokens.local_words()) || has_unknown(tokens.local_separators())) {
-            return kAll;
-        }
-        const Section& section = sections[part.segment];
-        return mask_of_words(tokens.local_words()) | section.words.of(tokens.global_words()) |
-               section.separators.of(tokens.global_separators());
+    const auto has_needed_head = [&](const Part& part) {
+        const auto& sizes = heads.segments()[part.segment].head_sizes;
+        return part.is_needed && part.number < sizes.size() && sizes[part.number] != 0;
     };
-    parallel_for_all(
-        (parts_.size() + kPartsAtOnce - 1) / kPartsAtOnce, num_threads, [&](std::size_t index) {
-            HeadTokens tokens;
-            const std::size_t begin = index * kPartsAtOnce;
-            const std::size_t end = std::min(begin + kPartsAtOnce, parts_.size());
-            for (Part& part : std::span(parts_).subspan(begin, end - begin)) {
-                const auto& sizes = heads.segments()[part.segment].head_sizes;
-                if (part.is_needed && part.number < sizes.size() && sizes[part.number] != 0) {
-                    part.mask = mask_of_part(part, tokens);
-                }
+    const auto read_run = [&](std::span<Part> run, HeadTokens& tokens) {
+        const Part first = run.front();
+        const auto fetched =
+            heads.fetch_heads(first.segment, first.number, first.number + run.size());
+        const Section& section = sections[first.segment];
+        for (std::size_t index = 0; index < fetched.heads.size(); ++index) {
+            run[index].mask =
+                mask_of_head(fetched.heads[index], section.words, section.separators, tokens);
+        }
+        return fetched.heads.size();
+    };
+    const std::size_t at_once = std::clamp<std::size_t>(
+        parts_.size() / (8 * std::max(num_threads, 1u)), 1, kMaxPartsAtOnce);
+    parallel_for_all((parts_.size() + at_once - 1) / at_once, num_threads, [&](std::size_t index) {
+        HeadTokens tokens;
+        const std::size_t end = std::min((index + 1) * at_once, parts_.size());
+        for (std::size_t part = index * at_once; part < end;) {
+            std::size_t run_end = part;
+            while (run_end < end && has_needed_head(parts_[run_end]) &&
+                   parts_[run_end].segment == parts_[part].segment) {
+                ++run_end;
             }
-        });
+            part += run_end == part
+                        ? 1
+                        : read_run(std::span(parts_).subspan(part, run_end - part), tokens);
+        }
+    });
 }
 
-bool FileFilter::may_match(const FileLayout& file) {
+bool FileFilter::may_match(const LayoutView& file) {
     Mask mask = 0;
     std::uint64_t num_stored = 0;
     for (const FileExtent& extent : file.extents) {

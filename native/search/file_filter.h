@@ -20,6 +20,7 @@
 
 #include "blocks/file_layouts.h"
 #include "grammar/word_rule.h"
+#include "parts/head_tokens.h"
 #include "parts/part_heads.h"
 #include "search/literal_finder.h"
 #include "search/required_literals.h"
@@ -54,7 +55,7 @@ class FileFilter {
     }
 
     // Whether a file may have a match.
-    bool may_match(const FileLayout& file);
+    bool may_match(const LayoutView& file);
 
   private:
     using Mask = std::uint64_t;  // of pieces
@@ -67,25 +68,30 @@ class FileFilter {
         bool is_needed = false;
     };
 
-    // The pieces in the tokens of a section: for few of them, in order; else for all of them.
+    // The pieces in the tokens of a section.
     struct TokenMasks {
-        std::vector<std::pair<std::uint32_t, Mask>> found;
-        std::vector<Mask> all;
+        std::vector<std::pair<std::uint32_t, Mask>> found;  // by number of the token
+        std::vector<Mask> all;  // by number of the token; empty if few were found
         std::size_t num_tokens = 0;
 
-        Mask of(std::span<const std::uint32_t> tokens) const;
+        // Those that are in `wanted` at least.
+        Mask of(std::span<const std::uint32_t> tokens, Mask wanted) const;
     };
 
     void find_parts(const PartHeads& heads, std::uint64_t block_size);
     void read_needed(PartHeads& heads, unsigned num_threads);
     template <typename Take>
-    bool for_each_part(const FileLayout& file, const Take& take);
+    bool for_each_part(const LayoutView& file, const Take& take);
 
     bool add_set(const LiteralSet& set, WordRule rule);
     int index_of(const WordPiece& piece);
     Mask mask_of_words(Bytes words) const;
-    bool has_unknown(Bytes bytes) const;
-    TokenMasks masks_of_tokens(const TokenList& tokens) const;
+    bool has_unknown(const HeadTokens& tokens) const;
+    TokenMasks masks_of_tokens(const TokenList& tokens, unsigned num_threads) const;
+    void find_in_tokens(const TokenList& tokens, std::size_t first, std::size_t end,
+                        std::vector<std::pair<std::uint32_t, Mask>>& found) const;
+    Mask mask_of_head(const PartHeads::FetchedHeads::Head& head, const TokenMasks& words,
+                      const TokenMasks& separators, HeadTokens& tokens) const;
     bool is_piece_of(const WordPiece& piece, std::string_view words, std::size_t at) const;
 
     std::vector<WordPiece> pieces_;
@@ -94,21 +100,28 @@ class FileFilter {
     std::vector<std::string_view> unknown_;
     std::vector<std::vector<Mask>> sets_;  // of each required set, the pieces of each literal
     std::vector<Part> parts_;              // in the order of the stream
+    std::size_t last_part_ = 0;            // that for_each_part has found
 };
 
 // Calls take(part) for the parts that a file is in. Returns false if some of it is in no part that
 // is known here.
 template <typename Take>
-bool FileFilter::for_each_part(const FileLayout& file, const Take& take) {
+bool FileFilter::for_each_part(const LayoutView& file, const Take& take) {
     for (const FileExtent& extent : file.extents) {
-        auto part = std::upper_bound(
-            parts_.begin(), parts_.end(), extent.stream_offset,
-            [](std::uint64_t offset, const Part& each) { return offset < each.begin; });
-        if (part == parts_.begin()) {
-            return false;  // in a segment without heads
+        const bool is_in_last = last_part_ + 1 < parts_.size() &&
+                                parts_[last_part_].begin <= extent.stream_offset &&
+                                extent.stream_offset < parts_[last_part_ + 1].begin;
+        if (!is_in_last) {
+            const auto after = std::upper_bound(
+                parts_.begin(), parts_.end(), extent.stream_offset,
+                [](std::uint64_t offset, const Part& each) { return offset < each.begin; });
+            if (after == parts_.begin()) {
+                return false;  // in a segment without heads
+            }
+            last_part_ = static_cast<std::size_t>(after - parts_.begin()) - 1;
         }
-        for (--part; part != parts_.end() && part->begin < extent.stream_offset + extent.size;
-             ++part) {
+        for (auto part = parts_.begin() + static_cast<std::ptrdiff_t>(last_part_);
+             part != parts_.end() && part->begin < extent.stream_offset + extent.size; ++part) {
             take(*part);
         }
     }

@@ -13,44 +13,14 @@ namespace {
 constexpr std::uint64_t kMinPathBytes = 16 << 20, kMeanPathBytes = 4096;
 constexpr std::uint64_t kMaxDirectories = 1 << 24;
 
-struct Entry {
-    std::uint64_t parent, ino;
-    std::string_view name;
-};
-
-std::uint64_t next_of(IndexColumn& column) {
-    return static_cast<std::uint64_t>(column.next_number(0, kMaxIndexInteger));
-}
-
-std::vector<Entry> read_entries(const FileColumns& columns) {
-    std::vector<Entry> entries;
-    if (columns.entries.empty()) {
-        return entries;
-    }
-    IndexColumn parents(columns.parents, ','), inos(columns.entries, ','),
-        names(columns.names, '/');
-    while (!inos.is_at_end()) {
-        const std::uint64_t parent = next_of(parents);
-        entries.push_back({parent, next_of(inos), names.next()});
-        if (entries.back().name.empty() ||
-            (entries.size() > 1 && parent < entries.end()[-2].parent)) {
-            fail_index_entry();
-        }
-    }
-    if (!parents.is_at_end() || !names.is_at_end()) {
-        fail_index_entry();
-    }
-    return entries;
-}
-
 }  // namespace
 
 // Walks over the tree, from one root after another.
 class FileList::TreeReader {
   public:
-    TreeReader(FileList& list, const FileColumns& columns, const PathGlobs& globs,
+    TreeReader(FileList& list, std::span<const EntryRow> entries, const PathGlobs& globs,
                const ListOptions& options)
-        : list_(list), globs_(globs), options_(options), entries_(read_entries(columns)) {
+        : list_(list), globs_(globs), options_(options), entries_(entries) {
         path_bytes_left_ = kMinPathBytes + kMeanPathBytes * entries_.size();
     }
 
@@ -85,18 +55,24 @@ class FileList::TreeReader {
     std::size_t first_of(std::uint64_t parent) const {
         const auto found =
             std::partition_point(entries_.begin(), entries_.end(),
-                                 [&](const Entry& entry) { return entry.parent < parent; });
+                                 [&](const EntryRow& entry) { return entry.parent < parent; });
         return static_cast<std::size_t>(found - entries_.begin());
     }
 
-    std::optional<std::uint32_t> find_file(std::uint64_t ino) const {
+    // Most files follow each other in the tree as their numbers do.
+    std::optional<std::uint32_t> find_file(std::uint64_t ino) {
+        const auto& layouts = list_.layouts_;
+        if (next_file_ < layouts.size() && layouts[next_file_].ino == ino) {
+            return static_cast<std::uint32_t>(next_file_++);
+        }
         const auto found = std::lower_bound(
-            list_.layouts_.begin(), list_.layouts_.end(), ino,
-            [](const auto& layout, std::uint64_t number) { return layout.first < number; });
-        if (found == list_.layouts_.end() || found->first != ino) {
+            layouts.begin(), layouts.end(), ino,
+            [](const Layout& layout, std::uint64_t number) { return layout.ino < number; });
+        if (found == layouts.end() || found->ino != ino) {
             return std::nullopt;
         }
-        return static_cast<std::uint32_t>(found - list_.layouts_.begin());
+        next_file_ = static_cast<std::size_t>(found - layouts.begin()) + 1;
+        return static_cast<std::uint32_t>(next_file_ - 1);
     }
 
     std::uint32_t add_directory(std::string path) {
@@ -108,7 +84,7 @@ class FileList::TreeReader {
         return static_cast<std::uint32_t>(list_.directories_.size() - 1);
     }
 
-    void visit(const Entry& entry, std::uint32_t directory) {
+    void visit(const EntryRow& entry, std::uint32_t directory) {
         const std::optional<std::uint32_t> file = find_file(entry.ino);
         const std::size_t first = file ? entries_.size() : first_of(entry.ino);
         const bool is_directory = first != entries_.size() && entries_[first].parent == entry.ino;
@@ -123,7 +99,7 @@ class FileList::TreeReader {
             }
         }
         if (file) {
-            if (list_.layouts_[*file].second.size <= options_.max_size) {
+            if (list_.layouts_[*file].size <= options_.max_size) {
                 list_.files_.push_back({entry.ino, directory, *file, entry.name});
             }
             return;
@@ -140,22 +116,18 @@ class FileList::TreeReader {
     FileList& list_;
     const PathGlobs& globs_;
     const ListOptions& options_;
-    const std::vector<Entry> entries_;
+    const std::span<const EntryRow> entries_;
+    std::size_t next_file_ = 0;  // index of the layout that is probably needed next
     std::uint64_t path_bytes_left_;
     std::unordered_set<std::uint64_t> visited_;  // directories
     std::vector<Level> levels_;
     std::string path_;
 };
 
-FileList::FileList(const FileColumns& columns, const std::vector<SearchRoot>& roots,
-                   const PathGlobs& globs, const ListOptions& options)
-    : layouts_(read_file_layouts({columns.inos, columns.sizes},
-                                 {columns.extent_inos, columns.file_offsets, columns.stream_offsets,
-                                  columns.extent_sizes})) {
-    if (layouts_.size() > ~std::uint32_t{0}) {
-        fail_index_entry();
-    }
-    TreeReader reader(*this, columns, globs, options);
+FileList::FileList(const FileRows& rows, const std::vector<SearchRoot>& roots,
+                   const PathGlobs& globs, const ListOptions& options) {
+    read_layouts(rows);
+    TreeReader reader(*this, rows.entries, globs, options);
     for (const SearchRoot& root : roots) {
         const auto begin = static_cast<std::ptrdiff_t>(files_.size());
         reader.add(root);
@@ -165,6 +137,26 @@ FileList::FileList(const FileColumns& columns, const std::vector<SearchRoot>& ro
     }
     if (options.order == ListOptions::Order::stream) {
         sort_by_stream();
+    }
+}
+
+// Joins the files with their extents. Extents of other inodes are ignored.
+void FileList::read_layouts(const FileRows& rows) {
+    if (rows.files.size() > ~std::uint32_t{0}) {
+        fail_index_entry();
+    }
+    layouts_.reserve(rows.files.size());
+    extents_.reserve(rows.extents.size());
+    auto next = rows.extents.begin();
+    for (const FileRow& file : rows.files) {
+        while (next != rows.extents.end() && next->ino < file.ino) {
+            ++next;
+        }
+        const std::size_t first = extents_.size();
+        for (; next != rows.extents.end() && next->ino == file.ino; ++next) {
+            append_extent(extents_, first, {next->file_offset, next->stream_offset, next->size});
+        }
+        layouts_.push_back({file.ino, file.size, first, extents_.size() - first});
     }
 }
 
@@ -185,7 +177,7 @@ std::vector<std::uint8_t> FileList::blocks(std::uint64_t num_blocks,
 
 void FileList::sort_by_stream() {
     const auto offset_of = [&](const ListedFile& file) {
-        const auto& extents = layout(file).extents;
+        const auto extents = layout(file).extents;
         return extents.empty() ? 0 : extents.front().stream_offset;
     };
     std::stable_sort(files_.begin(), files_.end(),

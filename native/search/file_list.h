@@ -1,27 +1,23 @@
 // The files of an archive that are searched, with their paths and layouts, from rows of the index.
 //
 // The index is untrusted input: every field is checked; each directory is entered once; and the
-// paths of directories, which are stored whole, have a limit.
+// paths of directories, which are stored whole, have a limit. Names and extents are not copied for
+// each file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "blocks/file_layouts.h"
+#include "index/file_rows.h"
 #include "search/path_globs.h"
 
 namespace gompfs::search {
-
-// Columns of text as SQLite concatenates them, with '/' between names and ',' between numbers.
-struct FileColumns {
-    std::string_view parents, names, entries;  // of directory entries, by parent and name
-    std::string_view inos, sizes;              // of regular files, by inode number
-    std::string_view extent_inos, file_offsets, stream_offsets, extent_sizes;  // by file and offset
-};
 
 // Which files are listed, and how. Limits do not apply to files that are roots.
 struct ListOptions {
@@ -50,17 +46,20 @@ struct ListedFile {
 class FileList {
   public:
     // Lists the files at and below the roots: in the order of their bytes in the stream, or of the
-    // paths below each root. Throws std::invalid_argument if the index is damaged. The columns must
+    // paths below each root. Throws std::invalid_argument if the index is damaged. The rows must
     // outlive the list.
-    FileList(const FileColumns& columns, const std::vector<SearchRoot>& roots,
-             const PathGlobs& globs, const ListOptions& options);
+    FileList(const FileRows& rows, const std::vector<SearchRoot>& roots, const PathGlobs& globs,
+             const ListOptions& options);
 
     std::size_t size() const { return files_.size(); }
     const ListedFile& operator[](std::size_t index) const { return files_[index]; }
     std::string path(const ListedFile& file) const {
         return directories_[file.directory] + std::string(file.name);
     }
-    const FileLayout& layout(const ListedFile& file) const { return layouts_[file.layout].second; }
+    LayoutView layout(const ListedFile& file) const {
+        const Layout& layout = layouts_[file.layout];
+        return {layout.size, std::span(extents_).subspan(layout.first_extent, layout.num_extents)};
+    }
 
     // Keeps the files for which keeps(layout) is true. Returns how many files and bytes it dropped.
     template <typename Keep>
@@ -68,8 +67,9 @@ class FileList {
         const std::uint64_t num_files = files_.size();
         std::uint64_t num_bytes = 0;
         std::erase_if(files_, [&](const ListedFile& file) {
-            const bool is_dropped = !keep(layout(file));
-            num_bytes += is_dropped ? layout(file).size : 0;
+            const LayoutView view = layout(file);
+            const bool is_dropped = !keep(view);
+            num_bytes += is_dropped ? view.size : 0;
             return is_dropped;
         });
         return {num_files - files_.size(), num_bytes};
@@ -80,12 +80,19 @@ class FileList {
 
   private:
     class TreeReader;
+    struct Layout {
+        std::uint64_t ino, size;
+        std::size_t first_extent, num_extents;
+    };
+
+    void read_layouts(const FileRows& rows);
 
     void sort_by_stream();
 
     std::vector<std::string> directories_;  // their paths, with a slash at the end
     std::vector<ListedFile> files_;
-    FileLayouts layouts_;
+    std::vector<Layout> layouts_;  // by ino
+    std::vector<FileExtent> extents_;
 };
 
 }  // namespace gompfs::search

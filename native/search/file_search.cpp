@@ -101,10 +101,12 @@ FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSe
             text = decoded;
         }
     }
-    session.prepare(text);
     std::vector<LineRange> ranges;
-    find_ranges(session, options.is_multi_line, options.is_inverted, text, 0, text.size(),
-                walker.num_wanted(), ranges);
+    if (options.is_inverted || session.may_match(text)) {
+        session.prepare(text);
+        find_ranges(session, options.is_multi_line, options.is_inverted, text, 0, text.size(),
+                    walker.num_wanted(), ranges);
+    }
     if (options.is_multi_line && meaning == NulMeaning::ends_search && !end.nul_offset) {
         end.nul_offset = stop_at_nul(text, ranges);
     }

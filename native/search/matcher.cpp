@@ -301,6 +301,11 @@ MatchSession::MatchSession(const Matcher& matcher)
 
 MatchSession::~MatchSession() = default;
 
+bool MatchSession::may_match(std::string_view text) const {
+    return !matcher_.has_finder() || matcher_.finder_needs_ascii_ ||
+           matcher_.find_literal(text, 0).has_value();
+}
+
 void MatchSession::prepare(std::string_view text) {
     is_ascii_ = gompfs::is_ascii(text);
     const std::size_t length =

@@ -91,6 +91,9 @@ class MatchSession {
     MatchSession(const MatchSession&) = delete;
     MatchSession& operator=(const MatchSession&) = delete;
 
+    // Whether a text may have a match: it has a literal of which every match has one.
+    bool may_match(std::string_view text) const;
+
     // Must be called for a text before it, or a part of it, is searched.
     void prepare(std::string_view text);
 

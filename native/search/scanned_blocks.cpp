@@ -60,7 +60,7 @@ std::optional<ScannedFile::Skip> ScannedFile::skip_from(std::uint64_t line_begin
 // Calls take(number, offset, size) for the blocks of the stream that a file is in, with its bytes
 // there, until it returns false.
 template <typename Take>
-void ScannedBlocks::for_each_block(const FileLayout& file, const Take& take) const {
+void ScannedBlocks::for_each_block(const LayoutView& file, const Take& take) const {
     for (const FileExtent& extent : file.extents) {
         for (std::uint64_t done = 0; done < extent.size;) {
             const std::uint64_t position = extent.stream_offset + done;
@@ -76,7 +76,7 @@ void ScannedBlocks::for_each_block(const FileLayout& file, const Take& take) con
 
 // Whether each byte of the file is in a block, and follows the byte before it there. Files with one
 // extent are, but for holes; others are if a part ends at the end of an extent.
-bool ScannedBlocks::is_in_succession(const FileLayout& file) const {
+bool ScannedBlocks::is_in_succession(const LayoutView& file) const {
     std::uint64_t num_bytes = 0, next_block = 0;
     std::uint64_t next_at = 0;
     bool is_first = true, is_succession = true;
@@ -93,7 +93,7 @@ bool ScannedBlocks::is_in_succession(const FileLayout& file) const {
     return is_succession && num_bytes == file.size;
 }
 
-bool ScannedBlocks::may_match(const FileLayout& file) const {
+bool ScannedBlocks::may_match(const LayoutView& file) const {
     if (!is_in_succession(file)) {
         return true;
     }
@@ -105,7 +105,7 @@ bool ScannedBlocks::may_match(const FileLayout& file) const {
     return found;
 }
 
-std::optional<ScannedFile> ScannedBlocks::blocks_of(const FileLayout& file) const {
+std::optional<ScannedFile> ScannedBlocks::blocks_of(const LayoutView& file) const {
     if (!is_in_succession(file) || file.size == 0) {
         return std::nullopt;
     }

@@ -65,15 +65,15 @@ class ScannedBlocks {
         : columns_(columns), block_size_(block_size) {}
 
     // Whether a file may have a match.
-    bool may_match(const FileLayout& file) const;
+    bool may_match(const LayoutView& file) const;
 
     // What is known of the blocks of a file; none if it has holes, or is not in successive blocks.
-    std::optional<ScannedFile> blocks_of(const FileLayout& file) const;
+    std::optional<ScannedFile> blocks_of(const LayoutView& file) const;
 
   private:
-    bool is_in_succession(const FileLayout& file) const;
+    bool is_in_succession(const LayoutView& file) const;
     template <typename Take>
-    void for_each_block(const FileLayout& file, const Take& take) const;
+    void for_each_block(const LayoutView& file, const Take& take) const;
 
     const Columns columns_;
     const std::uint64_t block_size_;

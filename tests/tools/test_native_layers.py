@@ -22,7 +22,7 @@ NATIVE = {
     "statistics": {"common", "grammar", "parts"},
     "parts": {"common", "codec", "grammar", "shared"},
     "blocks": {"common", "codec", "parts", "shared"},
-    "search": {"common", "grammar", "parts", "blocks", "shared"},
+    "search": {"common", "grammar", "parts", "blocks", "index", "shared"},
     "gpu": {"common", "codec", "shared"},
     "fuse": {"common", "codec", "blocks", "shared"},
     "bindings": {

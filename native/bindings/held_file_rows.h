@@ -1,0 +1,14 @@
+// The class gompfs._native.index.FileRows: rows of files, with the image that they point into.
+#pragma once
+
+#include "bindings/buffer_view.h"
+#include "index/file_rows.h"
+
+namespace gompfs {
+
+struct HeldFileRows {
+    BufferView image;
+    FileRows rows;
+};
+
+}  // namespace gompfs

@@ -129,7 +129,9 @@ std::optional<bool> GlobList::decide(std::string_view path, bool is_directory) c
         if (glob->is_for_directories && !is_directory) {
             continue;
         }
-        if (MatchSession(*glob->matcher).find(path)) {
+        MatchSession session(*glob->matcher);
+        session.prepare(path);
+        if (session.find(path)) {
             return !glob->excludes;
         }
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 
 from gompfs.codec.constants import MAX_GROUP_SIZE_LOG2, MIN_GROUP_SIZE_LOG2
 from gompfs.errors import OptionError
@@ -44,7 +44,8 @@ class Codec(IntEnum):
         raise OptionError(f"unknown codec {label!r}; known codecs: {', '.join(codec.label for codec in cls)}")
 
 
-class CodecOptions(NamedTuple):
+@dataclass(frozen=True)
+class CodecOptions:
     """The options of an encoder: the codec, the level (1 fastest to 9 smallest), and dependency elimination.
 
     A group has 2 ** `group_size_log2` sequences (docs/format.md). Values other than 2 are for experiments.

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from gompfs._native.sources import KnownContents, LoadedFiles
@@ -44,7 +45,7 @@ def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
 
 def grammar_codec(options: PackOptions) -> CodecOptions:
     """Returns the codec options for grammars: the lowest level. Higher levels take twice as long and save only 3%."""
-    return options.data_codec()._replace(level=MIN_LEVEL)
+    return replace(options.data_codec(), level=MIN_LEVEL)
 
 
 def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter, index: IndexWriter) -> int:
@@ -160,7 +161,7 @@ class ContentWriter:
             self.warnings.append(f"the GPU encoded {num_wrong} blocks wrongly; the CPU encoded them again")
 
     def _write_words(self, segment: int, words: bytes) -> None:
-        codec = self._options.data_codec()._replace(dependency_elimination=False)
+        codec = replace(self._options.data_codec(), dependency_elimination=False)
         # Words that share long prefixes with their neighbours may be too many for compressed blocks.
         for options in (codec, CodecOptions(Codec.STORED)):
             section = self._section(options)

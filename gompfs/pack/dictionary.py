@@ -7,7 +7,7 @@ segment. What is added later uses the same dictionary.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from gompfs._native.codec import Dictionary, choose_dictionary, decode_blocks
@@ -95,7 +95,7 @@ def _choose(sample: bytes, size: int, total: int, options: PackOptions, engine: 
 
 def _saving(text: bytes, dictionary: Dictionary, options: PackOptions, engine: Engine) -> int:
     """Returns how many bytes smaller the blocks of `text` are with the dictionary."""
-    codec = options.data_codec()._replace(level=min(options.level, DEFAULT_LEVEL))
+    codec = replace(options.data_codec(), level=min(options.level, DEFAULT_LEVEL))
     without, with_it = (
         sum(block.compressed_size for block in engine.encode_blocks(text, options.block_size, codec, each))
         for each in (None, dictionary)

@@ -13,7 +13,6 @@ from tree_helpers import pack
 from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
-from gompfs.engine.gpu import GpuEngine
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.options import GpuOptions
 from gompfs.statistics.answering import RESIDENT, Answering
@@ -62,7 +61,7 @@ def test_the_statistics_of_an_archive(sources: Path) -> None:
     with Archive(sources, engine=select_engine("cpu")) as archive:
         names = _names(archive)
         of_the_cpu = [compute(name, archive).read() for name in names]
-    engine = GpuEngine(options=GpuOptions())
+    engine = select_engine("gpu")
     with Archive(sources, engine=engine) as archive:
         answering = Answering(archive)
         assert [compute(name, archive, answering=answering).read() for name in names] == of_the_cpu
@@ -74,11 +73,11 @@ def test_the_statistics_of_an_archive(sources: Path) -> None:
 
 
 def test_a_limit_for_the_memory(sources: Path) -> None:
-    with Archive(sources, engine=GpuEngine(options=GpuOptions(stats_memory=1 << 20))) as archive:
+    with Archive(sources, engine=select_engine("gpu", gpu=GpuOptions(stats_memory=1 << 20))) as archive:
         answering = Answering(archive)
         compute(b"wordcount", archive, answering=answering)
         assert "MiB of GPU memory, and 1 MiB may be used for them" in answering.reason
-    with Archive(sources, engine=GpuEngine(options=GpuOptions(stats_memory=0))) as archive:
+    with Archive(sources, engine=select_engine("gpu", gpu=GpuOptions(stats_memory=0))) as archive:
         assert archive.engine.accelerator is not None
         assert archive.engine.accelerator.resident_memory() is None
 

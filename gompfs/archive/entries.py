@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from gompfs.errors import (
@@ -23,7 +24,7 @@ _MIN_PATHS_SIZE, _MEAN_PATH_SIZE = 16 << 20, 4096  # limits the memory for all p
 _MAX_CACHED_INODES = 1 << 17
 
 
-class Entries:
+class Entries(ABC):
     """Finds entries by inode number and by path. The base of Archive, which opens the index. Thread-safe."""
 
     def __init__(self, path: str) -> None:
@@ -33,9 +34,9 @@ class Entries:
         self._has_xattrs: bool | None = None
 
     @property
+    @abstractmethod
     def index(self) -> IndexReader:
         """Queries on the entries."""
-        raise NotImplementedError
 
     def inode(self, ino: int) -> Inode:
         """Returns the inode of a number. Raises EntryNotFoundError."""

@@ -34,7 +34,7 @@ class Format(Enum):
 
 
 def check_format(form: Format) -> None:
-    """Raises OptionError if a library that the format needs is missing. Otherwise, it is imported."""
+    """Imports the library that the format needs, if any. Raises OptionError if it is not installed."""
     if form in (Format.ARROW, Format.PARQUET):
         _import_tables()
 

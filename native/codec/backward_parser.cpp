@@ -175,7 +175,8 @@ typename BackwardParser<Position>::Candidate BackwardParser<Position>::best_cand
         return load<std::uint64_t>(bytes + position);
     };
     const std::uint64_t here = last_eight(end);
-    // Of the last eight bytes, more are equal than those of the best so far if they differ by less.
+    // The last of the eight bytes is the highest of the number. So a candidate has more equal bytes
+    // at its end than the best one so far only if its difference is below this limit.
     std::uint64_t too_different = std::uint64_t{1} << 24;
     Candidate best;
     for (std::uint32_t link = with_five_[end]; link != kNone && most-- > 0;

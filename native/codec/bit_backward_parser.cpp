@@ -106,7 +106,7 @@ struct Offer {
     std::int32_t offset_cost;
 };
 
-// Replaces each item that is dearer than a match of one of the offered lengths. `costs` are those
+// Replaces each item that costs more than a match of one of the offered lengths. `costs` are those
 // of the ways from the position on.
 GOMPFS_TARGET_CLONES void offer_lengths(const Offer& offer, const std::int32_t* costs,
                                         const ClassLanes* token, ClassLanes& items) {

@@ -12,7 +12,7 @@ from device_cases import build, cases, chain, compare, texts
 from host_device import HostDevice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from native_builds import ROOT, kernel_library, run_cases_sanitized
+from native_builds import ROOT, run_cases_sanitized
 from text_device_on_host import EngineWithDevice
 from tree_helpers import pack
 
@@ -27,16 +27,6 @@ from gompfs.statistics.tasks import NAMES, compute
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 
 MIB = 1 << 20
-
-
-@pytest.fixture(scope="session")
-def library() -> Path:
-    return kernel_library()
-
-
-@pytest.fixture
-def device(library: Path) -> HostDevice:
-    return HostDevice(library)
 
 
 @pytest.mark.timeout(300)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from device_cases import build, cases, texts
 from host_device import HostDevice
-from native_builds import ROOT, kernel_library, run_cases_sanitized
+from native_builds import ROOT, run_cases_sanitized
 from resident_cases import PIECES, ROOM, ask_cpu, ask_device, check_resident
 from text_device_on_host import EngineWithDevice
 from tree_helpers import pack
@@ -29,16 +29,6 @@ from gompfs.statistics.resident_answers import ANSWERS
 from gompfs.statistics.tasks import NAMES, NAMES_OF_FILE, TASKS, compute
 
 MIB = 1 << 20
-
-
-@pytest.fixture(scope="session")
-def library() -> Path:
-    return kernel_library()
-
-
-@pytest.fixture
-def device(library: Path) -> HostDevice:
-    return HostDevice(library)
 
 
 @pytest.mark.timeout(300)

@@ -18,12 +18,6 @@
 
 namespace gompfs::search {
 
-// A search that takes too many steps; the message says so in one line.
-class SearchError : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
-
 struct PatternOptions {
     std::vector<std::string> patterns;
     bool is_fixed = false;  // patterns are literals
@@ -36,6 +30,7 @@ struct PatternOptions {
     std::optional<std::string> replacement;
 };
 
+class BoundedMatch;
 class CompiledPattern;
 
 // The same pattern for ASCII texts and for others; if it matches bytes, only for others. Neither if
@@ -94,7 +89,8 @@ class MatchSession {
     // Whether a text may have a match: it has a literal of which every match has one.
     bool may_match(std::string_view text) const;
 
-    // Must be called for a text before it, or a part of it, is searched.
+    // Must be called for a text before it, or a part of it, is searched. Until then, texts are
+    // searched in the slow way that suits any text.
     void prepare(std::string_view text);
 
     // The first match at `from` or later. In a search for lines, `text` must begin at the beginning
@@ -111,15 +107,9 @@ class MatchSession {
                  ReplacedText& replaced);
 
   private:
-    std::span<const std::size_t> groups_of(std::string_view text, const Match& match);
-    int match(const CompiledPattern& pattern, std::string_view text, std::size_t from);
-    int match_carefully(const CompiledPattern& pattern, std::string_view text, std::size_t from);
-
-    struct State;
     const Matcher& matcher_;
-    std::unique_ptr<State> state_;
+    std::unique_ptr<BoundedMatch> bounded_match_;
     bool is_ascii_ = false;
-    std::size_t starts_at_once_ = 0;
 };
 
 }  // namespace gompfs::search

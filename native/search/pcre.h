@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <new>
+#include <string>
 #include <string_view>
 
 namespace gompfs::search {
@@ -26,6 +27,13 @@ using JitStack = std::unique_ptr<pcre2_jit_stack, FreeWith<pcre2_jit_stack_free>
 
 inline PCRE2_SPTR bytes_of(std::string_view text) {
     return reinterpret_cast<PCRE2_SPTR>(text.data());
+}
+
+inline std::string message_of(int error) {
+    PCRE2_UCHAR text[256];
+    return pcre2_get_error_message(error, text, sizeof text) < 0
+               ? "error " + std::to_string(error)
+               : reinterpret_cast<const char*>(text);
 }
 
 template <typename Object>

@@ -1,8 +1,4 @@
-"""The Python interface that `gompfs.open` returns: the files of an archive by path, with methods named as in `os`.
-
-ArchiveFiles    listdir, stat, readlink, walk, open, read, read_many, stats, grep
-FileReader      an open file: a buffer over a raw file that reads blocks of the archive
-"""
+"""The Python interface that `gompfs.open` returns: the files of an archive by path, with methods named as in `os`."""
 
 from __future__ import annotations
 
@@ -10,30 +6,28 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, AnyStr, Literal
+from typing import IO, TYPE_CHECKING, Any, AnyStr, Literal, TypeVar
 
 from gompfs.archive import Archive
 from gompfs.archive.entries import names_in
+from gompfs.archive.file_reader import FileReader, read_file
 from gompfs.errors import (
     EntryIsDirectoryError,
     EntryNotDirectoryError,
     EntryNotFoundError,
     EntryTypeError,
-    GompfsError,
     OptionError,
     SymlinkLoopError,
     display_path,
 )
-from gompfs.forks import call_in_child
 from gompfs.index.visited import VisitedDirectories
 from gompfs.model import Inode
 
 if TYPE_CHECKING:
     import numpy as np
-    from _typeshed import WriteableBuffer
     from numpy.typing import NDArray
 
     from gompfs.arrays import ArrayReader, Arrays
@@ -41,9 +35,8 @@ if TYPE_CHECKING:
     from gompfs.options import GpuOptions
     from gompfs.search import LineMatch
 
+Name = TypeVar("Name", bound=str | bytes)
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-
-_READ_SIZE = 8 << 20
 
 
 class ArchiveFiles:
@@ -169,15 +162,14 @@ class ArchiveFiles:
             raise ValueError("a binary mode does not take encoding, errors or newline")
         if "r" not in mode or "+" in mode:
             raise OSError(errno.EROFS, f"archives are read-only, mode {mode!r}", display_path(os.fspath(path)))
-        binary = FileReader(self._raw_file(path), self.archive.block_size)
+        binary = FileReader(self.archive, self.file_inode(path), os.fspath(path))
         if "b" in mode:
             return binary
         return io.TextIOWrapper(binary, io.text_encoding(encoding), errors, newline)
 
     def read(self, path: AnyPath) -> bytes:
         """Returns the whole content of a file. Raises CorruptBlockError."""
-        with self._raw_file(path) as file:
-            return file.readall()
+        return read_file(self.archive, self.file_inode(path), os.fspath(path))
 
     def read_many(
         self,
@@ -272,34 +264,72 @@ class ArchiveFiles:
         path: AnyPath = "",
         fixed: bool = False,
         ignore_case: bool = False,
+        smart_case: bool = False,
         words: bool = False,
+        lines: bool = False,
+        invert: bool = False,
         multi_line: bool = False,
+        dot_all: bool = False,
+        unicode: bool = True,
         text: bool = False,
+        binary: bool = False,
         max_count: int | None = None,
-        globs: Sequence[str | bytes] = (),
+        before: int = 0,
+        after: int = 0,
+        globs: str | bytes | Iterable[str | bytes] = (),
+        types: str | Iterable[str] = (),
+        excluded_types: str | Iterable[str] = (),
+        max_depth: int | None = None,
+        max_filesize: int | None = None,
+        sort: Literal["path", "none"] = "path",
     ) -> Iterator[LineMatch]:
-        """Yields the lines at and below `path` that match one of the patterns, in the order of their paths.
+        """Yields the lines at and below `path` that match one of the patterns, as they are found.
 
-        The patterns and the arguments are those of `gompfs grep`: `fixed` for literals, `words` for matches without
-        word characters next to them, `multi_line` for matches of several lines, `text` to search binary files like
-        others, `max_count` to limit the lines of each file, `globs` to choose files. Each match has `path`,
-        `line_number`, `offset` in the file, `line` as bytes, and `spans` of the matches in the line. Raises OptionError
-        for a pattern that cannot be used, and at the end the error of a file that could not be read.
+        The arguments have the meanings of the options of `gompfs grep`. For the patterns: `fixed` if they are literals;
+        `ignore_case`, or `smart_case` to ignore it unless a pattern has an uppercase letter; `words` for matches
+        without word characters next to them, `lines` for whole lines, `invert` for lines without a match; `multi_line`
+        for matches of several lines, with `dot_all` for dots that match line feeds; `unicode=False` for classes of
+        ASCII, and dots that match bytes. Binary files are searched as all others with `text`, and up to the first match
+        after a NUL with `binary`.
+
+        Of each file, at most `max_count` lines are found. `before` and `after` are numbers of lines of context around
+        them, which are yielded too. Only files are searched that `globs` choose (with `!`, that they do not), that have
+        one of the `types`, such as `py`, and none of the `excluded_types`, that are in the first `max_depth` levels of
+        directories below `path`, and that have at most `max_filesize` bytes. Files come in the order of their paths,
+        or, with `sort="none"`, in that of their content in the archive, which is the fastest.
+
+        Each match has `path`, `line_number`, `offset` in the file, `line` as bytes, `spans` of the matches in the line,
+        and `is_context`. Raises OptionError for arguments that cannot be used, and at the end the error of a file that
+        could not be read.
         """
         from gompfs.search import ArchiveSearch, Order, Output, SearchQuery, line_matches
+        from gompfs.search.file_types import FileTypes
 
+        if sort not in ("path", "none"):
+            raise OptionError(f"sort must be 'path' or 'none', not {sort!r}")
         query = SearchQuery(
             patterns=tuple(map(os.fsencode, patterns)),
             fixed=fixed,
             ignore_case=ignore_case,
+            smart_case=smart_case,
             words=words,
+            lines=lines,
+            invert=invert,
             multi_line=multi_line,
+            dot_all=dot_all,
+            unicode=unicode,
             text=text,
+            binary=binary,
             max_count=max_count,
-            globs=tuple(map(os.fsencode, globs)),
+            before=before,
+            after=after,
+            globs=tuple(map(os.fsencode, _each(globs))),
+            type_globs=FileTypes().globs(_each(types), _each(excluded_types)),
+            max_depth=max_depth,
+            max_filesize=max_filesize,
             output=Output.JSON,
             line_numbers=True,
-            order=Order.PATH,
+            order=Order.PATH if sort == "path" else Order.STREAM,
         )
         prefix = b"/".join(names_in(os.fspath(path)))
         return line_matches(ArchiveSearch(self.archive, query, [(prefix, self.inode(path).ino)]))
@@ -323,91 +353,10 @@ class ArchiveFiles:
             raise EntryTypeError("is not a regular file", archive=self.archive.path, path=os.fspath(path))
         return inode
 
-    def _raw_file(self, path: AnyPath) -> _RawFile:
-        return _RawFile(self, self.file_inode(path), os.fspath(path))
 
-
-class FileReader(io.BufferedReader):
-    """A buffered open file of an archive. `size` is its size in bytes."""
-
-    def __init__(self, raw: _RawFile, buffer_size: int) -> None:
-        super().__init__(raw, buffer_size)
-        self.size = raw.inode.size
-        self._raw = raw
-        self._buffer_size = buffer_size
-        call_in_child(self, FileReader._inherit)
-
-    def _inherit(self) -> None:
-        """Called in a child of a fork: replace the buffer, whose lock a thread may have held. The position is kept."""
-        try:
-            self._raw.seek(self.tell())
-        except ValueError:  # it is closed or detached
-            return
-        super().__init__(self._raw, self._buffer_size)
-
-
-class _RawFile(io.RawIOBase):
-    """Reads a regular file of an archive, unbuffered."""
-
-    def __init__(self, files: ArchiveFiles, inode: Inode, name: str | bytes) -> None:
-        self._files = files
-        self.inode = inode
-        self._position = 0
-        self.name = name
-        self.mode = "rb"
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._check_open()
-        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.inode.size}
-        if whence not in starts:
-            raise ValueError(f"invalid whence {whence}")
-        if starts[whence] + offset < 0:
-            raise OSError(errno.EINVAL, "a position before the start of the file")
-        self._position = starts[whence] + offset
-        return self._position
-
-    def tell(self) -> int:
-        self._check_open()
-        return self._position
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        self._check_open()
-        view = memoryview(buffer).cast("B")
-        filled = 0
-        for piece in self._read_pieces(len(view)):
-            view[filled : filled + len(piece)] = piece
-            filled += len(piece)
-        self._position += filled
-        return filled
-
-    def readall(self) -> bytes:
-        self._check_open()
-        contents = []
-        while pieces := self._read_pieces(_READ_SIZE):
-            contents.append(b"".join(pieces))  # join each batch at once: the views keep whole blocks in memory
-            self._position += len(contents[-1])
-        return contents[0] if len(contents) == 1 else b"".join(contents)
-
-    def _read_pieces(self, size: int) -> list[memoryview]:
-        """Returns up to `size` bytes from the current position; nothing at the end of the file."""
-        size = min(size, self.inode.size - self._position)
-        if size <= 0:
-            return []
-        try:
-            return self._files.archive.read_pieces(self.inode.ino, self._position, size)
-        except GompfsError as error:
-            error.path = error.path or display_path(self.name)
-            raise
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ValueError("the file is closed")
+def _each(values: Name | Iterable[Name]) -> Iterable[Name]:
+    """Returns an argument that may be one value as several."""
+    return (values,) if isinstance(values, str | bytes) else values
 
 
 def _like(path: AnyStr, raw: bytes) -> AnyStr:

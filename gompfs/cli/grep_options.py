@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from gompfs.cli.cluster import dask_option
-from gompfs.cli.file_types import complete_type
 from gompfs.cli.parameters import Decorated, IntegerRange, check_engine_option, complete_engine
 
 _NUMBER = IntegerRange(min=0, max=(1 << 32) - 1)
@@ -40,8 +39,14 @@ def _text(*names: str, metavar: str, text: str, callback: Callback | None = None
     return click.option(*names, metavar=metavar, help=text, callback=callback)
 
 
+def _complete_type(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from gompfs.search.file_types import FileTypes
+
+    return [name for name in FileTypes().names() if name.startswith(incomplete)]
+
+
 def _list(*names: str, metavar: str, text: str) -> Any:
-    complete = complete_type if metavar == "TYPE" else None
+    complete = _complete_type if metavar == "TYPE" else None
     return click.option(*names, metavar=metavar, multiple=True, help=text, shell_complete=complete)
 
 

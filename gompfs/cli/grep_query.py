@@ -7,12 +7,12 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gompfs.cli.file_types import FileTypes
 from gompfs.cli.grep_colors import colors_of
 from gompfs.errors import OptionError
 
 if TYPE_CHECKING:
     from gompfs.search import Order, Output, SearchQuery, Separators
+    from gompfs.search.file_types import FileTypes
 
 Value = TypeVar("Value")
 
@@ -93,7 +93,7 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
         ),
         type_globs=types_of(options).globs(options["type"], options["type_not"]),
         max_depth=options["max_depth"],
-        max_size=_size_of(options["max_filesize"]),
+        max_filesize=_size_of(options["max_filesize"]),
         prunes=not options["read_all"],
         order=_order_of(options),
     )
@@ -127,6 +127,8 @@ def output_of(options: dict[str, Any]) -> Output:
 
 def types_of(options: dict[str, Any]) -> FileTypes:
     """Returns the file types, with those that the options define. Raises OptionError."""
+    from gompfs.search.file_types import FileTypes
+
     types = FileTypes()
     for name in options["type_clear"]:
         types.clear(name)

@@ -1,8 +1,8 @@
-"""The file types of `gompfs grep --type`: names of ripgrep's types, and globs for their files."""
+"""File types that a search can be limited to: names of ripgrep's types, and globs for their files."""
 
 from __future__ import annotations
 
-import click
+from collections.abc import Iterable
 
 from gompfs.errors import OptionError
 
@@ -214,11 +214,15 @@ class FileTypes:
             raise OptionError(f"{definition!r} is not of the form TYPE:GLOB or TYPE:include:TYPE,TYPE")
         self._globs.setdefault(name, []).extend(globs)
 
-    def globs(self, included: tuple[str, ...], excluded: tuple[str, ...]) -> tuple[bytes, ...]:
+    def globs(self, included: Iterable[str], excluded: Iterable[str]) -> tuple[bytes, ...]:
         """Returns globs for files of some types and not of others. Raises OptionError."""
         globs = [glob for name in included for glob in self._globs_of(name)]
         globs += ["!" + glob for name in excluded for glob in self._globs_of(name)]
         return tuple(map(str.encode, globs))
+
+    def names(self) -> list[str]:
+        """Returns the names of all types."""
+        return list(self._globs)
 
     def lines(self) -> list[str]:
         """Returns a line for each type, with its globs."""
@@ -230,8 +234,3 @@ class FileTypes:
         if name not in self._globs:
             raise OptionError(f"unknown file type {name!r}; gompfs grep --type-list shows all types")
         return self._globs[name]
-
-
-def complete_type(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The types whose names begin with `incomplete`."""
-    return [name for name in _DEFAULTS if name.startswith(incomplete)]

@@ -20,6 +20,8 @@ class LineMatch(NamedTuple):
     """With its line feed, if it has one."""
     spans: list[tuple[int, int]]
     """Where the matches begin and end in `line`."""
+    is_context: bool = False
+    """It is a line of context, without a match."""
 
 
 def line_matches(search: ArchiveSearch) -> Iterator[LineMatch]:
@@ -28,16 +30,22 @@ def line_matches(search: ArchiveSearch) -> Iterator[LineMatch]:
 
     for output in search:
         for message in output.splitlines():
-            if message.startswith(b'{"type":"match"'):
-                yield _line_match(json.loads(message)["data"])
+            if message.startswith((b'{"type":"match"', b'{"type":"context"')):
+                yield _line_match(json.loads(message))
     if search.failures:
         raise search.failures[0]
 
 
-def _line_match(data: dict[str, Any]) -> LineMatch:
+def _line_match(message: dict[str, Any]) -> LineMatch:
+    data = message["data"]
     spans = [(span["start"], span["end"]) for span in data["submatches"]]
     return LineMatch(
-        _bytes_of(data["path"]), data["line_number"], data["absolute_offset"], _bytes_of(data["lines"]), spans
+        _bytes_of(data["path"]),
+        data["line_number"],
+        data["absolute_offset"],
+        _bytes_of(data["lines"]),
+        spans,
+        message["type"] == "context",
     )
 
 

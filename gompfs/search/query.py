@@ -123,7 +123,7 @@ class SearchQuery(NamedTuple):
     """Globs of file types, which count where no other glob decides."""
     max_depth: int | None = None
     """How many levels of directories are searched; 1: only the files in a root itself."""
-    max_size: int | None = None
+    max_filesize: int | None = None
     """Larger files are not searched. In bytes."""
     prunes: bool = True
     """Do not read files that cannot have a match, judged by the words in the heads of their parts."""
@@ -148,18 +148,21 @@ class SearchQuery(NamedTuple):
             raise OptionError(str(error)) from None
 
     def listing(self) -> dict[str, object]:
-        """Returns which files are searched: globs, and the members of ListOptions in native/search."""
+        """Returns which files are searched: globs, and the members of ListOptions in native/search.
+
+        Raises OptionError for a negative number.
+        """
         return {
             "globs": self.globs,
             "caseless_globs": self.caseless_globs,
             "type_globs": self.type_globs,
             "order": self.order,
-            "max_depth": _UNLIMITED if self.max_depth is None else self.max_depth,
-            "max_size": _UNLIMITED if self.max_size is None else self.max_size,
+            "max_depth": _limit("max_depth", self.max_depth),
+            "max_size": _limit("max_filesize", self.max_filesize),
         }
 
     def native_options(self) -> dict[str, object]:
-        """Returns the members of SearchOptions in native/search."""
+        """Returns the members of SearchOptions in native/search. Raises OptionError for a negative number."""
         return {
             "output": self.output,
             "is_inverted": self.invert,
@@ -180,14 +183,22 @@ class SearchQuery(NamedTuple):
             "has_color": self.color,
             "has_null": self.null,
             "counts_matches": self.count_matches,
-            "max_count": _UNLIMITED if self.max_count is None else self.max_count,
+            "max_count": _limit("max_count", self.max_count),
             "max_columns": self.max_columns,
             "has_preview": self.preview,
-            "before": self.before,
-            "after": self.after,
+            "before": _limit("before", self.before),
+            "after": _limit("after", self.after),
             "context_separator": self.separators.groups,
             "match_separator": self.separators.match,
             "field_context_separator": self.separators.context,
             "path_separator": self.separators.path,
             "colors": self.colors,
         }
+
+
+def _limit(name: str, value: int | None) -> int:
+    if value is None:
+        return _UNLIMITED
+    if value < 0:
+        raise OptionError(f"{name} must not be negative, but is {value}")
+    return min(value, _UNLIMITED)

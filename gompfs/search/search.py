@@ -54,6 +54,7 @@ class ArchiveSearch:
         self.failures: list[GompfsError] = []
         """Files that could not be read."""
         matcher = matcher or query.matcher()
+        listing, options = query.listing(), query.native_options()
         self._scan: ArchiveScan | None = None
         accelerator = archive.engine.accelerator
         # A device cannot compare text with its checksums.
@@ -65,8 +66,8 @@ class ArchiveSearch:
                     matcher,
                     archive.file_rows(),
                     roots,
-                    query.listing(),
-                    query.native_options(),
+                    listing,
+                    options,
                     archive.engine.num_threads,
                 )
             self._skip_files(query)

@@ -16,7 +16,7 @@ from searched_tree import OPTIONS, PATTERNS, make_tree
 
 from gompfs import pack_archive
 from gompfs.cli.application import run
-from gompfs.cli.file_types import FileTypes
+from gompfs.search.file_types import FileTypes
 
 RIPGREP = shutil.which("rg")
 ERROR = 2

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tree_helpers import pack
@@ -26,9 +31,9 @@ def archive(tmp_path: Path) -> Path:
 def test_matches(archive: Path) -> None:
     with gompfs.open(archive) as files:
         assert [tuple(match) for match in files.grep("foo")] == [
-            (b"docs/a", 1, 0, b"one foo\n", [(4, 7)]),
-            (b"docs/a", 3, 12, b"foo and foo\n", [(0, 3), (8, 11)]),
-            (b"docs/b.c", 1, 0, b"caf\xe9 foo\n", [(5, 8)]),
+            (b"docs/a", 1, 0, b"one foo\n", [(4, 7)], False),
+            (b"docs/a", 3, 12, b"foo and foo\n", [(0, 3), (8, 11)], False),
+            (b"docs/b.c", 1, 0, b"caf\xe9 foo\n", [(5, 8)], False),
         ]
         assert [match.path for match in files.grep(b"foo", ignore_case=True, max_count=1)] == [
             b"c",
@@ -40,12 +45,92 @@ def test_matches(archive: Path) -> None:
         assert list(files.grep("nowhere")) == []
 
 
+MORE_FILES = {
+    **FILES,
+    "docs/deep/er/d.py": b"import foo\n\nfoo.foo(Foo)\n\n\n# the end of foo",
+    "docs/e.h": b"food\nfoo\nfoo\n" * 3,
+    "data": b"foo before\n\0foo after a NUL\nfoo\n",
+    "\u00e4.txt": "F\u00d6O f\u00f6o\nfoo\u00f6\n".encode(),
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ({}, []),
+        ({"smart_case": True}, ["-S"]),
+        ({"patterns": ["Foo"], "smart_case": True}, ["-S", "-e", "Foo"]),
+        ({"patterns": ["f\u00f6o"], "ignore_case": True}, ["-i", "-e", "f\u00f6o"]),
+        ({"patterns": ["f.o"], "ignore_case": True, "unicode": False}, ["-i", "--no-unicode", "-e", "f.o"]),
+        ({"words": True}, ["-w"]),
+        ({"lines": True}, ["-x"]),
+        ({"invert": True}, ["-v"]),
+        (
+            {"patterns": ["foo.*foo"], "multi_line": True, "dot_all": True},
+            ["-U", "--multiline-dotall", "-e", "foo.*foo"],
+        ),
+        ({"text": True}, ["-a"]),
+        ({"binary": True}, ["--binary"]),
+        ({"max_count": 2}, ["-m2"]),
+        ({"max_count": 0}, ["-m0"]),
+        ({"before": 1, "after": 2}, ["-B1", "-A2"]),
+        ({"patterns": ["Foo"], "before": 9, "max_count": 1}, ["-B9", "-m1", "-e", "Foo"]),
+        ({"globs": "*.c"}, ["-g*.c"]),
+        ({"globs": ["!*.c", b"!c"]}, ["-g!*.c", "-g!c"]),
+        ({"types": "py"}, ["-tpy"]),
+        ({"types": ["c", "py"], "excluded_types": "h"}, ["-tc", "-tpy", "-Th"]),
+        ({"max_depth": 1}, ["--max-depth=1"]),
+        ({"max_depth": 2}, ["--max-depth=2"]),
+        ({"max_filesize": 13}, ["--max-filesize=13"]),
+        ({"sort": "none"}, []),
+    ],
+    ids=str,
+)
+def test_arguments_mean_what_options_of_ripgrep_mean(
+    arguments: dict[str, Any], options: list[str], tmp_path: Path
+) -> None:
+    for name, content in MORE_FILES.items():
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_bytes(content)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree")
+    arguments = dict(arguments)
+    patterns = arguments.pop("patterns", None)
+    expected = list(ripgrep_matches(tmp_path / "tree", [*options, *(["-e", "foo"] if patterns is None else [])]))
+    with gompfs.open(tmp_path / "tree.gomp") as files:
+        found = [tuple(match) for match in files.grep(*(patterns or ["foo"]), **arguments)]
+    assert (sorted(found) if arguments.get("sort") == "none" else found) == expected
+
+
+def ripgrep_matches(tree: Path, options: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Yields the fields of LineMatch."""
+    command = ["rg", "--no-config", "--json", "-uu", "--sort=path", *options]
+    done = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.stderr == b""
+
+    def bytes_of(value: dict[str, str]) -> bytes:
+        return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
+
+    for message in map(json.loads, done.stdout.splitlines()):
+        kind, data = message["type"], message["data"]
+        if kind in ("match", "context"):
+            spans = [(match["start"], match["end"]) for match in data["submatches"]]
+            path, line = bytes_of(data["path"]), bytes_of(data["lines"])
+            yield path, data["line_number"], data["absolute_offset"], line, spans, kind == "context"
+
+
 def test_errors(archive: Path) -> None:
     with gompfs.open(archive) as files:
         with pytest.raises(OptionError):
             files.grep("(")
         with pytest.raises(OptionError):
             files.grep("x", globs=["["])
+        with pytest.raises(OptionError, match="unknown file type 'pyt'"):
+            files.grep("x", types="pyt")
+        with pytest.raises(OptionError, match="sort must be"):
+            files.grep("x", sort="size")  # type: ignore[arg-type]
+        for name in ("max_count", "before", "after", "max_depth", "max_filesize"):
+            with pytest.raises(OptionError, match=f"{name} must not be negative"):
+                files.grep("x", **{name: -1})  # type: ignore[arg-type]
         with pytest.raises(EntryNotFoundError):
             files.grep("x", path="none")
 

@@ -198,6 +198,19 @@ class ArchiveFiles:
             raise ValueError("the archive is closed")
         return self._arrays.read(files, device, out, stream)
 
+    def read_many_on(self, files: Iterable[FileOrRange] | NDArray[np.integer], devices: Sequence[str]) -> list[Arrays]:
+        """Returns the contents of many files, spread over several devices, such as `["cuda:0", "cuda:1"]`.
+
+        `files` are those of `read_many`. They are cut into runs of about equal size, in their order, and a thread for
+        each device reads a run into an array there. Returns one result for each device; together they have all items in
+        order. A block with bytes of files in two runs is decoded on both devices.
+
+        Raises the errors of `read_many`.
+        """
+        if self._archive.is_closed:
+            raise ValueError("the archive is closed")
+        return self._arrays.read_on(files, devices)
+
     @cached_property
     def _arrays(self) -> ArrayReader:
         from gompfs.arrays import ArrayReader

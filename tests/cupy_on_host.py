@@ -114,7 +114,7 @@ def module() -> ModuleType:
     )  # fmt: skip
     cupy.cuda = SimpleNamespace(
         Device=HostDeviceContext, Stream=Stream, Event=Event, ExternalStream=lambda _address: Stream(),
-        get_current_stream=Stream, memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+        get_current_stream=lambda _number: Stream(), memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         alloc_pinned_memory=bytearray, stream=SimpleNamespace(Stream=Stream),
     )  # fmt: skip
     return cupy
@@ -125,6 +125,7 @@ class FakeHeads:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        self.num_losses = 0
         self.loaded: dict[int, SymbolTable | None] = {}
 
     def load(self, heads: Iterator[SymbolTable | StoredHead]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
@@ -199,15 +200,16 @@ class FakeDevice:
 
 
 @contextmanager
-def cupy_on_host() -> Iterator[None]:
+def cupy_on_host(stand_in: ModuleType | None = None) -> Iterator[None]:
     """Lets modules of gompfs import the stand-in. They are forgotten at the end."""
     before = set(sys.modules)
-    with patch.dict(sys.modules, {"cupy": module()}):
+    with patch.dict(sys.modules, {"cupy": stand_in or module()}):
         try:
             yield
         finally:
             for name in set(sys.modules) - before:
                 if name.startswith("gompfs."):
                     parent, _, child = name.rpartition(".")
-                    vars(sys.modules[parent]).pop(child, None)
+                    if parent in sys.modules:
+                        vars(sys.modules[parent]).pop(child, None)
                     del sys.modules[name]

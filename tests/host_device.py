@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,13 @@ class HostDevice:
         grid = -(-num_items // tile.num_items)
         if not is_tiled:
             grid = 1 if one_cta else min(grid, _MAX_CTAS)
-        values = [_as_value(as_argument(argument)) for argument in arguments]
+        self.launch_exactly(kernel, grid, tile.num_threads, tile.shared_bytes, list(map(as_argument, arguments)))
+
+    def launch_exactly(self, kernel: str, grid: int, threads: int, shared: int, arguments: Sequence[object]) -> None:
+        """Launches so many CTAs of so many threads."""
+        values = [_as_value(argument) for argument in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-        shape = (grid, tile.num_threads, ctypes.c_size_t(tile.shared_bytes))
+        shape = (grid, threads, ctypes.c_size_t(shared))
         assert self._library.launch_kernel(kernel.encode(), *shape, pointers, len(values)), kernel
 
     def reserve(self, num_bytes: int) -> None:

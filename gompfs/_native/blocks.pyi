@@ -69,12 +69,17 @@ class BlockReader:
         bytes. `work` counts what is decoded.
         """
 
-    def decode_with(self, decode: Callable[[list[int]], tuple[Sequence[Buffer], bytes]], num_threads: int) -> None:
+    def decode_with(
+        self,
+        decode: Callable[[list[int]], tuple[Sequence[Buffer], bytes]],
+        num_threads: int,
+        batch_bytes: int = 32 << 20,
+    ) -> None:
         """Sets the function that decodes blocks, by ascending numbers, where `read_from` does not apply.
 
-        It returns the content and the BlockStatus of each block; the content of a damaged block is not used. Up to
-        `num_threads` threads copy the contents into the cache. Must be called before other threads use the reader, as
-        `find_layouts_with` must.
+        It returns the content and the BlockStatus of each block; the content of a damaged block is not used. Large
+        reads ask for `batch_bytes` of blocks at once. Up to `num_threads` threads copy the contents. Must be called
+        before other threads use the reader, as `find_layouts_with` must.
         """
 
     def find_layouts_with(self, find: Callable[[int, bool], tuple[Sequence[bytes], int]]) -> None:

@@ -23,6 +23,7 @@ from gompfs.model import Segment
 
 DEFAULT_CACHE_SIZE = 64 << 20
 _MIN_EXTENTS, _MAX_EXTENTS = 16, 1 << 12  # how many extents one query reads from the index
+_DECODED_AT_ONCE = 32 << 20  # or more, if the engine fills several devices
 _ALL = 1 << 62
 
 
@@ -82,7 +83,8 @@ class BlockService:
         self.reader = BlockReader(num_blocks, block_size, self.capacity)
         self.reader.max_ahead = self._max_ahead()
         self.reader.find_layouts_with(LayoutQuery(index))
-        self.reader.decode_with(stored.decode_for_reader, engine.num_threads)
+        at_once = max(_DECODED_AT_ONCE, engine.batch_bytes)
+        self.reader.decode_with(stored.decode_for_reader, engine.num_threads, at_once)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._process = 0  # the process that has the thread

@@ -37,7 +37,7 @@ class DeviceReader:
     def read(self, plan: RangePlan, out: Any, stream: Any, locate: Callable[[], None], error_of: DamageAt) -> Arrays:
         """Reads the ranges of a plan. `locate` finds its pieces, or raises an error."""
         size = int(plan.offsets[-1])
-        on_stream = as_stream(stream)
+        on_stream = as_stream(stream, self._number)
         data = allocate(size, self._number, on_stream) if out is None else device_memory(out, self._number, size)
         locate()
         self._check_ends(plan, error_of)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from copy import copy
 from operator import index
 from typing import TypeAlias
 
@@ -38,6 +39,13 @@ class Ranges:
             number = int(np.argmax(is_wrong))
             raise ValueError(f"item {number} is not a range of a file: {self._wanted_at(number, wanted)!r}")
         self.inos, self.begins, self.ends = (np.ascontiguousarray(column, np.uint64) for column in columns)
+
+    def only(self, run: slice) -> Ranges:
+        """Returns some of the ranges that follow each other."""
+        part = copy(self)
+        part.inos, part.begins, part.ends = self.inos[run], self.begins[run], self.ends[run]
+        part._wanted = None if self._wanted is None else self._wanted[run]
+        return part
 
     def path(self, number: int) -> str | bytes | None:
         """Returns the path that the caller gave for a range, or None for an inode number."""

@@ -8,7 +8,8 @@ is one piece of it. A GPU decodes them into its memory, and a kernel moves the p
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from gompfs.arrays.ranges import AnyPath, FileOrRange, Ranges
 from gompfs.arrays.result import Arrays
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, CorruptIndexError, GompfsError, OptionError, display_path
+from gompfs.gpu.spread import cut_evenly, run_together
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
@@ -49,9 +51,26 @@ class ArrayReader:
         ranges = Ranges(wanted, self._inode_number)
         if number is None and stream is not None:
             raise OptionError("a stream needs a CUDA device", archive=self._archive.path)
+        return self._read(ranges, number, out, stream)
+
+    def read_on(self, wanted: Iterable[FileOrRange] | NDArray[np.integer], devices: Sequence[str]) -> list[Arrays]:
+        """See ArchiveFiles.read_many_on."""
+        numbers = [device_number(device) for device in devices]
+        if not numbers:
+            raise OptionError("no device is given", archive=self._archive.path)
+        ranges = Ranges(wanted, self._inode_number)
+        sizes = np.diff(self._plan(ranges).offsets)
+        runs = zip(numbers, cut_evenly(sizes, len(numbers)), strict=True)
+        return run_together([partial(self._read, ranges.only(run), number, None, None) for number, run in runs])
+
+    def _plan(self, ranges: Ranges) -> RangePlan:
         plan = RangePlan(self._archive.blocks.reader, ranges.inos, ranges.begins, ranges.ends)
         if plan.failure is not None:
             raise self._error(plan.failure, ranges, plan.failed_range)
+        return plan
+
+    def _read(self, ranges: Ranges, number: int | None, out: Any, stream: Any) -> Arrays:
+        plan = self._plan(ranges)
         if number is None:
             return self._read_on_host(plan, ranges, out)
         reader = self._device_reader(number)

@@ -144,7 +144,8 @@ def engine_option(function: Decorated) -> Decorated:
         default="auto",
         show_default=True,
         help="Engine that decodes, and that encodes in pack, add and repack. auto: the fastest that works on "
-        "this machine to decode, the CPU to encode; reference: slow, pure Python, only decodes.",
+        "this machine to decode, the CPU to encode; gpu:0,1: work is spread over these GPUs; reference: slow, "
+        "pure Python, only decodes.",
     )(function)
 
 

@@ -6,10 +6,15 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import WeakMethod
 
 import cupy
+import numpy as np
+from numpy.typing import NDArray
 
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
@@ -22,6 +27,7 @@ from gompfs.gpu.cupy_text import GpuText
 from gompfs.gpu.device import Device
 from gompfs.gpu.encoder import GpuEncoder, can_encode
 from gompfs.gpu.repair import build_rules
+from gompfs.gpu.spread import run_together, share_blocks
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
@@ -31,20 +37,22 @@ if TYPE_CHECKING:
     from gompfs.codec.stored_head import StoredHead
     from gompfs.engine.base import PartSymbols
 
+_BATCH_BYTES = 32 << 20  # of a device
 _LEAST_ENCODED = 8 << 20
 _RESIDENT_SHARE = 8  # of the free memory, for the words of an archive
 _STATUSES = tuple(BlockStatus)
 
 
 class GpuEngine:
-    """Decompresses and compresses on one or more GPUs in turn, and accelerates on the first of them.
+    """Decompresses and compresses on one or more GPUs, and accelerates on the first of them.
+
+    Large batches are divided among the GPUs, and small ones go to the GPUs in turn.
 
     The optimal parsers (gompresso-bit at level 9, gompresso-byte from level 6 on) run on the CPU, with the same bytes.
     Several host threads may use it. In a forked child, every method that needs a device raises EngineUnavailableError.
     """
 
     name = "gpu"
-    batch_bytes = 32 << 20
     # Two batches fill the slots of a GpuEncoder. Larger ones would not encode faster, and four are in memory at a time.
     encode_batch_bytes = 64 << 20
     num_encode_batches = 2
@@ -59,16 +67,21 @@ class GpuEngine:
     ) -> None:
         """Uses the CUDA devices with these numbers, and the host threads of `cpu` or `num_threads` (0: one per core).
 
-        Without `options`, no payloads stay in device memory. Raises EngineUnavailableError if a device cannot be used.
+        Without `options`, no payloads stay in device memory. `options` limits what is used of each device. Raises
+        EngineUnavailableError if a device cannot be used.
         """
         self._cpu = cpu or CpuEngine(num_threads)
         self.decode_work = {**self._cpu.decode_work, self.name: DecodeWork()}
         self.num_threads = self._cpu.num_threads
         options = options or GpuOptions(resident="off")
+        self.batch_bytes = _BATCH_BYTES * len(devices)
+        # an archive is divided among the devices
+        options = replace(options, archive_size=-(-options.archive_size // len(devices)))
         try:
             self._devices = [Device(number, options, self.num_threads) for number in devices]
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.compiler.CompileException) as error:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
+        self._threads = ThreadPoolExecutor(len(devices), thread_name_prefix="gompfs-device")
         self._encoders: dict[int, GpuEncoder] = {}
         self._encode_lock = threading.Lock()
         self._encode_memory = options.memory or 0
@@ -132,7 +145,8 @@ class GpuEngine:
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate. Returns pinned memory, which the device writes to without a further copy."""
         _check_process(self._process)
-        return pinned_array(size).data
+        with cupy.cuda.Device(self.first_device.number):
+            return pinned_array(size).data
 
     def decode_blocks(
         self,
@@ -155,10 +169,15 @@ class GpuEngine:
             if statuses is not None:
                 return statuses
         tables = cast("Sequence[SymbolTable | StoredHead | None] | None", symbols)
-        batch = GpuBatch(blocks, out, self.num_threads, sizes, tables)
-        with device.lock, cupy.cuda.Device(device.number):
-            batch.decode(device, self.decode_work)
+        with cupy.cuda.Device(device.number):
+            batch = GpuBatch(blocks, out, self.num_threads, sizes, tables)
+        shares = share_blocks(batch.checksums, batch.sizes, self._devices, device)
+        run_together([partial(self._decode_share, batch, *share) for share in shares], self._threads)
         return batch.settle(verify=verify)
+
+    def _decode_share(self, batch: GpuBatch, device: Device, chosen: NDArray[np.bool_] | None) -> None:
+        with device.lock, cupy.cuda.Device(device.number):
+            batch.decode(device, self.decode_work, chosen)
 
     def _decode_small_batch(
         self, device: Device, blocks: Sequence[Buffer], out: memoryview, sizes: Sequence[int] | None, verify: bool

@@ -76,6 +76,8 @@ def _gpu_engine(devices: str, num_threads: int, options: GpuOptions | None) -> E
         numbers = [int(number) for number in (devices or "0").split(",")]
     except ValueError:
         raise OptionError(f"{devices!r} does not name CUDA devices; write gpu:0 or gpu:0,1") from None
+    if len(set(numbers)) < len(numbers):
+        raise OptionError(f"{devices!r} names a CUDA device twice")
     if find_spec("cupy") is None:
         raise EngineUnavailableError(
             "the gpu engine needs CuPy: pip install 'gompfs[gpu-cuda13]', or gpu-cuda12; or use --engine cpu"

@@ -3,6 +3,7 @@
 - `device`: one GPU with its decode kernels, memory and resident payloads; `kernels` finds the CUDA sources,
   `compiled_kernels` those that were compiled before, and `cuda` loads them.
 - `batch`: decodes a batch of blocks, slice by slice, into memory of the host.
+- `spread`: divides work among several devices, and has the threads that give it to them.
 - `accelerator`: the interface of the work that a device does besides decoding.
 - `arrays`: the interfaces of a device that computes with arrays, and of one that also decodes blocks into its memory.
   `cupy_arrays` and `cupy_text` implement them with CuPy. The modules below need nothing else, so that tests run them

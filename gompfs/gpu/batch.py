@@ -104,29 +104,42 @@ class GpuBatch:
             self._statuses[self._sizes != expected] = BlockStatus.BAD_HEADER
             self._sizes = expected
 
-    def decode(self, device: Device, work: Mapping[str, DecodeWork]) -> None:
-        """Decodes the blocks whose headers are valid.
+    @property
+    def checksums(self) -> NDArray[np.uint64]:
+        """The checksum of each block."""
+        checksums: NDArray[np.uint64] = self._facts["checksum"]
+        return checksums
+
+    @property
+    def sizes(self) -> NDArray[np.uint64]:
+        """How many bytes each block should decode to."""
+        return self._sizes
+
+    def decode(self, device: Device, work: Mapping[str, DecodeWork], chosen: NDArray[np.bool_] | None = None) -> None:
+        """Decodes the blocks whose headers are valid: all of them, or those that are `chosen`.
 
         The CPU decodes stored blocks, and those whose head is too large for the memory of the device. The device
-        decodes all others.
+        decodes all others. Other threads may decode other blocks of the batch at the same time, on other devices.
         """
         is_wanted = self._statuses == BlockStatus.OK
         if self._symbols is not None:
             # a block has the status of its head if that is damaged, whatever the block is like
             is_wanted |= np.array([isinstance(symbols, StoredHead) for symbols in self._symbols], np.bool_)
+        if chosen is not None:
+            is_wanted &= chosen
         rest, for_cpu = np.flatnonzero(is_wanted), np.zeros(0, np.intp)
         while rest.size:
             is_settled = self._load_heads(device, rest)
             if not is_settled.any():
                 for_cpu = np.append(for_cpu, rest)
                 break
-            chosen, rest = rest[is_settled], rest[~is_settled]
-            chosen = chosen[self._statuses[chosen] == BlockStatus.OK]
-            is_stored = self._facts["codec"][chosen] == Codec.STORED
-            for_cpu, chosen = np.append(for_cpu, chosen[is_stored]), chosen[~is_stored]
-            if chosen.size:
-                with work["gpu"].batch(chosen.size, int(self._sizes[chosen].sum())):
-                    self._decode_all_slices(device, chosen)
+            ready, rest = rest[is_settled], rest[~is_settled]
+            ready = ready[self._statuses[ready] == BlockStatus.OK]
+            is_stored = self._facts["codec"][ready] == Codec.STORED
+            for_cpu, ready = np.append(for_cpu, ready[is_stored]), ready[~is_stored]
+            if ready.size:
+                with work["gpu"].batch(ready.size, int(self._sizes[ready].sum())):
+                    self._decode_all_slices(device, ready)
         if for_cpu.size:
             with work["cpu"].batch(for_cpu.size, int(self._sizes[for_cpu].sum())):
                 for index in for_cpu.tolist():

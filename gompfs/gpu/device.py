@@ -161,7 +161,7 @@ class Device:
             }
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]
             self.small_batches = _make_small_batches(memory // _SMALL_BATCHES_SHARE)
-        self.executor = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-gpu-{number}")
+        self.executor = ThreadPoolExecutor(1, f"gompfs-gpu-{number}", cupy.cuda.Device(number).use)
 
     def _capacity(self, memory: int, options: GpuOptions) -> int:
         """Returns how many bytes of payloads may stay in device memory."""

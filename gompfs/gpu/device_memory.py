@@ -8,14 +8,14 @@ import cupy
 from numpy.typing import NDArray
 
 
-def as_stream(stream: Any) -> cupy.cuda.Stream:
-    """Returns a stream of CuPy for one of another library, or for the address of one.
+def as_stream(stream: Any, number: int) -> cupy.cuda.Stream:
+    """Returns a stream of CuPy for one of another library, or for the address of one, on the CUDA device `number`.
 
     A stream is an object with `ptr` (CuPy), `cuda_stream` (PyTorch) or `__cuda_stream__` (others). None is the current
-    stream of CuPy. Raises TypeError for another object.
+    stream of CuPy there. Raises TypeError for another object.
     """
     if stream is None:
-        return cupy.cuda.get_current_stream()
+        return cupy.cuda.get_current_stream(number)
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         address = (protocol() if callable(protocol) else protocol)[1]

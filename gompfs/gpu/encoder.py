@@ -128,10 +128,10 @@ class GpuEncoder:
     def _start(self, slot: Slot, content: memoryview, block_size: int, options: CodecOptions) -> _Slice:
         """Copies a slice to the device, and queues all its kernels."""
         staged = np.frombuffer(content, np.uint8)
-        if not is_pinned(staged):
-            with cupy.cuda.Device(self._number):
+        with cupy.cuda.Device(self._number):
+            if not is_pinned(staged):
                 staged = slot.pinned("content", len(content))
-            copy_bytes(content, staged.data, self._num_threads)
+                copy_bytes(content, staged.data, self._num_threads)
         with self._arrays, slot.stream:
             return self._queue(slot, content, staged, block_size, options)
 

@@ -150,7 +150,8 @@ class _Verification:
         """
         archive, report = self._archive, self._report
         damaged: list[tuple[int, BlockStatus]] = []
-        batch = max(_BATCH_BYTES // archive.block_size, 1)
+        # half a batch of one device, and as much for each other device
+        batch = max(max(_BATCH_BYTES, archive.engine.batch_bytes // 2) // archive.block_size, 1)
         for first in range(0, len(table), batch):
             numbers = range(first, min(first + batch, len(table)))
             blocks = decode(numbers)

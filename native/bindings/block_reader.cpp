@@ -80,11 +80,14 @@ void read_from(BlockReader& reader, int descriptor, const std::vector<SegmentCol
                                                    std::move(work)));
 }
 
+// How many bytes of blocks a Python function decodes in one call by default: a batch of a GPU.
+constexpr std::uint64_t kDecodedAtOnce = 32 << 20;
+
 // Calls a Python function that decodes blocks: decode(numbers) -> (contents, statuses).
 class PythonDecoder : public BlockDecoder {
   public:
-    PythonDecoder(nb::callable decode, std::size_t block_size)
-        : decode_(std::move(decode)), block_size_(block_size) {}
+    PythonDecoder(nb::callable decode, std::size_t block_size, std::uint64_t batch_bytes)
+        : BlockDecoder(batch_bytes), decode_(std::move(decode)), block_size_(block_size) {}
 
     void decode(const std::vector<std::uint64_t>& numbers, const Use& use) override {
         const nb::gil_scoped_acquire acquire;
@@ -112,9 +115,11 @@ class PythonDecoder : public BlockDecoder {
     const std::size_t block_size_;
 };
 
-void decode_with(BlockReader& reader, nb::callable decode, unsigned num_threads) {
-    reader.decode_with(std::make_unique<PythonDecoder>(std::move(decode), reader.block_size()),
-                       num_threads);
+void decode_with(BlockReader& reader, nb::callable decode, unsigned num_threads,
+                 std::uint64_t batch_bytes) {
+    reader.decode_with(
+        std::make_unique<PythonDecoder>(std::move(decode), reader.block_size(), batch_bytes),
+        num_threads);
 }
 
 FileLayouts layouts_of(const Columns& columns, std::uint64_t end) {
@@ -229,7 +234,8 @@ void bind_block_reader(nb::module_& module) {
              "block_size"_a, "capacity"_a)
         .def("read_from", &gompfs::read_from, "descriptor"_a, "segments"_a, "heads"_a, "verify"_a,
              "work"_a)
-        .def("decode_with", &gompfs::decode_with, "decode"_a, "num_threads"_a)
+        .def("decode_with", &gompfs::decode_with, "decode"_a, "num_threads"_a,
+             "batch_bytes"_a = kDecodedAtOnce)
         .def("find_layouts_with", &gompfs::find_layouts_with, "find"_a)
         .def("read", &gompfs::read, "ino"_a, "file_offset"_a, "size"_a)
         .def("decode_into", &gompfs::decode_into, "ino"_a, "file_offset"_a, "out"_a,

@@ -21,10 +21,11 @@ class BlockDecoder {
     };
     using Use = std::function<void(std::span<const Decoded>)>;
 
-    // How many bytes of blocks one call should decode: the GPU's batch size.
-    static constexpr std::uint64_t kBatchBytes = 32 << 20;
-
+    explicit BlockDecoder(std::uint64_t batch_bytes) : batch_bytes(batch_bytes) {}
     virtual ~BlockDecoder() = default;
+
+    // How many bytes of blocks one call should decode.
+    const std::uint64_t batch_bytes;
 
     // Decodes blocks, whose numbers ascend, in one go. Then calls `use` once, with one element for
     // each block; the contents are valid during that call. Throws if the blocks cannot be read.

@@ -316,7 +316,7 @@ ReadFailure BlockReader::decode_range(std::uint64_t stream_offset, MutableBytes 
     if (!decoder_) {
         return {Reason::missing_block, stream_offset / block_size_};
     }
-    const std::uint64_t step = std::max<std::uint64_t>(BlockDecoder::kBatchBytes / block_size_, 1);
+    const std::uint64_t step = std::max<std::uint64_t>(decoder_->batch_bytes / block_size_, 1);
     FirstProblem problem;
     for (std::uint64_t first = stream_offset / block_size_; first < end && !problem.is_set();
          first += step) {

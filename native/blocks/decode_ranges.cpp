@@ -115,7 +115,7 @@ ReadFailure BlockReader::decode_pieces(BlockDecoder& decoder, const RangePlan& p
                                        MutableBytes out, unsigned num_threads) {
     const PiecesInOutput pieces(plan, out);
     const std::size_t num_blocks = plan.blocks().size();
-    const std::size_t step = std::max<std::uint64_t>(BlockDecoder::kBatchBytes / block_size_, 1);
+    const std::size_t step = std::max<std::uint64_t>(decoder.batch_bytes / block_size_, 1);
     FirstProblem problem;
     for (std::size_t first = 0; first < num_blocks && !problem.is_set(); first += step) {
         const auto begin = plan.blocks().begin() + static_cast<std::ptrdiff_t>(first);

@@ -1,0 +1,349 @@
+"""Work that is spread over several devices: the same bytes, statuses and errors as on one, and a share for each.
+
+The devices are stand-ins that run the kernels on the host (gpus_on_host.py). They refuse memory, streams and kernels of
+another device than the current one of the thread.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dictionary_trees import similar_text
+from gpus_on_host import Gpus, gpus_on_host
+from native_builds import kernel_library
+from tree_helpers import pack
+
+import gompfs
+from gompfs.archive import Archive
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, build_block, parse_block_header
+from gompfs.engine import Engine, selection
+from gompfs.engine.cpu import CpuEngine
+from gompfs.errors import CorruptBlockError, EngineUnavailableError, OptionError
+from gompfs.files import ArchiveFiles
+from gompfs.gpu import spread
+from gompfs.gpu.spread import cut_evenly, run_together
+from gompfs.options import GpuOptions
+from gompfs.verify import verify_archive
+
+BLOCK_SIZE = 4 << 10
+LEAST_SHARE = 8 * BLOCK_SIZE
+
+UseGpus = Callable[..., Gpus]
+
+
+@pytest.fixture
+def use_gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[UseGpus]:
+    """Returns a function that makes stand-ins, with small shares."""
+    monkeypatch.setattr(spread, "LEAST_SHARE", LEAST_SHARE)
+    monkeypatch.setattr(selection, "find_spec", lambda _: True)
+    with ExitStack() as stack:
+        yield lambda count, **limits: stack.enter_context(gpus_on_host(count, kernel_library(), **limits))
+
+
+def engine_of(gpus: Gpus, count: int | None = None, **options: Any) -> Any:
+    """Returns an engine that uses all devices, or the first ones."""
+    from gompfs.engine.gpu import GpuEngine
+
+    return GpuEngine(range(count or len(gpus)), 2, options=GpuOptions(**options) if options else None)
+
+
+def batch(num_blocks: int, seed: int = 1) -> list[bytes]:
+    """Returns blocks of both codecs and stored ones, some of which are damaged."""
+    rng = random.Random(seed)
+    cpu, blocks = CpuEngine(), []
+    for number in range(num_blocks):
+        noise = rng.randbytes(BLOCK_SIZE)
+        content = (
+            noise if number % 9 == 4 else similar_text(f"{seed} {number}", rng.choice((BLOCK_SIZE, BLOCK_SIZE // 3)))
+        )
+        codec = rng.choice((Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE))
+        (encoded,) = cpu.encode_blocks(content, BLOCK_SIZE, CodecOptions(codec, 6))
+        blocks.append(encoded.data)
+    return blocks
+
+
+def damaged(blocks: list[bytes]) -> list[bytes]:
+    """Returns the blocks with some that have a wrong checksum, header, payload or content."""
+    broken = list(blocks)
+    for number in range(3, len(blocks), 10):
+        block, header = blocks[number], parse_block_header(blocks[number])
+        kind = number // 10 % 4
+        if kind == 0:
+            broken[number] = block[:-1] + bytes([block[-1] ^ 1])
+        elif kind == 1:
+            broken[number] = b"X" + block[1:]
+        else:
+            payload = block[BLOCK_HEADER_SIZE:]
+            payload = bytes(len(payload)) if kind == 2 and header.codec != Codec.STORED else payload
+            broken[number] = build_block(header.codec, payload, bytes(header.uncompressed_size)).data
+    return broken
+
+
+def decode(engine: Engine, blocks: list[bytes], sizes: list[int], **options: Any) -> tuple[bytes, list[BlockStatus]]:
+    out = engine.allocate(sum(sizes))
+    statuses = engine.decode_blocks(blocks, out, sizes=sizes, **options)
+    return bytes(out), statuses
+
+
+def sizes_of(blocks: list[bytes]) -> list[int]:
+    return [parse_block_header(block).uncompressed_size for block in blocks]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_batch_is_divided(count: int, use_gpus: UseGpus) -> None:
+    """The bytes and statuses are those of the CPU, with damaged blocks too, and each device decodes its part."""
+    blocks = batch(80)
+    sizes = sizes_of(blocks)
+    gpus = use_gpus(count)
+    engine = engine_of(gpus)
+    for given in (blocks, damaged(blocks)):
+        for verify in (False, True):
+            assert decode(engine, given, sizes, verify=verify) == decode(CpuEngine(), given, sizes, verify=verify)
+    assert len(set(CpuEngine().decode_blocks(damaged(blocks), memoryview(bytearray(sum(sizes))), sizes=sizes))) > 3
+    total = sum(gpu.downloaded for gpu in gpus)
+    assert all(0.7 < gpu.downloaded * count / total < 1.3 for gpu in gpus)
+    assert engine.decode_work["gpu"].num_bytes + engine.decode_work["cpu"].num_bytes > 3 * sum(sizes)
+
+
+def test_the_devices_work_at_the_same_time(use_gpus: UseGpus) -> None:
+    gpus = use_gpus(3)
+    engine = engine_of(gpus)
+    blocks = [block for block in batch(80) if block[4] == Codec.GOMPRESSO_BIT]
+    together = threading.Barrier(3, timeout=60)
+    threads = []
+    gpus.before_launch = lambda _: (threads.append(threading.current_thread().name), together.wait())
+    decode(engine, blocks, sizes_of(blocks))
+    assert sorted(name.rpartition("_")[0] for name in threads) == ["", "gompfs-device", "gompfs-device"]
+    assert [dict(gpu.launches) for gpu in gpus] == [{"decode_bit": 1}] * 3
+
+
+def test_small_batches_go_to_the_devices_in_turn(use_gpus: UseGpus) -> None:
+    gpus = use_gpus(3)
+    engine = engine_of(gpus)
+    blocks = [block for block in batch(40) if block[4] == Codec.GOMPRESSO_BYTE]
+    for block in blocks[:6]:
+        assert decode(engine, [block], sizes_of([block])) == decode(CpuEngine(), [block], sizes_of([block]))
+    assert [gpu.launches["decode_byte"] for gpu in gpus] == [2, 2, 2]
+    assert decode(engine, [], []) == (b"", [])
+
+
+def test_only_the_devices_that_are_given_are_used(use_gpus: UseGpus) -> None:
+    gpus = use_gpus(3)
+    engine = selection.select_engine("gpu:2,1", 2)
+    blocks = batch(60)
+    assert decode(engine, blocks, sizes_of(blocks)) == decode(CpuEngine(), blocks, sizes_of(blocks))
+    assert (gpus[0].pinned, gpus[0].launches, gpus[0].used) == (0, {}, 0)
+    assert gpus[1].pinned > 0
+    assert gpus[2].pinned > 0
+    for name in ("gpu:1,1", "gpu:0,x"):
+        with pytest.raises(OptionError, match="CUDA device"):
+            selection.select_engine(name)
+
+
+def test_payloads_stay_on_one_device_each(use_gpus: UseGpus) -> None:
+    """All of them together take the memory that they take on one device. Other batches find them where they are."""
+    blocks = [block for block in batch(120) if block[4] == Codec.GOMPRESSO_BIT]
+    payloads = sum(len(block) - BLOCK_HEADER_SIZE for block in blocks)
+    gpus = use_gpus(2)
+    engine = engine_of(gpus, memory=256 << 20)
+    for start in (0, 0, 7, 13):
+        for gpu in gpus:
+            gpu.forget()
+        given = blocks[start:]
+        assert decode(engine, given, sizes_of(given)) == decode(CpuEngine(), given, sizes_of(given))
+        uploaded = [gpu.uploaded for gpu in gpus]
+        assert all(gpu.launches == {"decode_bit": 1} for gpu in gpus)
+        if start == 0 and sum(uploaded) > payloads:
+            assert all(0.4 < each / sum(uploaded) < 0.6 for each in uploaded)
+    descriptions = 5 * 8 * len(blocks)
+    assert sum(uploaded) <= descriptions < payloads
+    kept = [len(device.store._addresses) for device in engine._devices]
+    assert sum(kept) == len(blocks)
+    (first,) = [device.store for device in engine._devices[:1]]
+    first.clear()
+    assert decode(engine, blocks, sizes_of(blocks)) == decode(CpuEngine(), blocks, sizes_of(blocks))
+
+
+def test_an_archive_is_divided_among_the_devices_on_which_all_of_it_must_stay(use_gpus: UseGpus) -> None:
+    gpus = use_gpus(2)
+    options: dict[str, Any] = {"memory": 256 << 20, "resident": "on"}
+    engine_of(gpus, archive_size=80 << 20, **options)
+    engine_of(gpus, archive_size=100 << 20, **options)
+    with pytest.raises(EngineUnavailableError, match="the archive needs"):
+        engine_of(gpus, archive_size=400 << 20, **options)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_device_without_memory(which: int, use_gpus: UseGpus) -> None:
+    """The error is that of one device; afterwards, the engine decodes as before."""
+    gpus = use_gpus(2)
+    engine = engine_of(gpus)
+    blocks = batch(80)
+    memory, gpus[which].memory = gpus[which].memory, gpus[which].used
+    with pytest.raises(EngineUnavailableError, match=f"stand-in {which} has too little free memory"):
+        decode(engine, blocks, sizes_of(blocks))
+    gpus[which].memory = memory
+    assert decode(engine, blocks, sizes_of(blocks)) == decode(CpuEngine(), blocks, sizes_of(blocks))
+
+
+def test_the_first_error_is_raised_when_all_have_ended() -> None:
+    ended = threading.Event()
+
+    def fail(name: str) -> None:
+        raise ValueError(name)
+
+    def go_on() -> None:
+        ended.set()
+
+    with pytest.raises(ValueError, match="first"):
+        run_together([lambda: fail("first"), lambda: fail("second"), go_on])
+    assert ended.is_set()
+    with pytest.raises(ValueError, match="second"):
+        run_together([lambda: None, lambda: fail("second"), lambda: fail("third")])
+    assert run_together([lambda number=number: number for number in range(5)]) == list(range(5))
+    assert run_together([]) == []
+
+
+def test_runs_of_equal_size() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        sizes = rng.choice([0, 1, 100, 5000, 70_000], rng.integers(0, 60))
+        count = int(rng.integers(1, 6))
+        runs = cut_evenly(sizes, count)
+        assert len(runs) == count
+        assert [*np.concatenate([np.arange(sizes.size)[run] for run in runs])] == [*range(sizes.size)]
+        largest = int(sizes.max(initial=0))
+        assert all(abs(int(sizes[run].sum()) - sizes.sum() / count) <= largest for run in runs)
+
+
+KINDS: dict[str, dict[str, object]] = {
+    "bit": {"codec": Codec.GOMPRESSO_BIT, "dictionary_size": 0},
+    "byte": {"codec": Codec.GOMPRESSO_BYTE},
+    "text": {"stats": True},
+}
+
+
+@pytest.fixture(scope="module")
+def contents() -> dict[str, bytes]:
+    rng = random.Random(6)
+    files = {
+        f"text/{number:02}": similar_text(f"file {number}", rng.choice((500, 9000, 40_000))) for number in range(30)
+    }
+    return files | {"noise": rng.randbytes(30_000), "nothing": b""}
+
+
+@pytest.fixture(scope="module")
+def archives(contents: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("spread") / "tree"
+    for name, content in contents.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    paths = {}
+    for kind, options in KINDS.items():
+        paths[kind] = root.with_name(f"{kind}.gomp")
+        pack(paths[kind], root, **{"block_size": 16 << 10, **options})
+    return paths
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_archives(kind: str, use_gpus: UseGpus, archives: dict[str, Path], contents: dict[str, bytes]) -> None:
+    """Files one by one and many at once, a large range, and `verify`; each device decodes a part of each."""
+    gpus = use_gpus(2)
+    engine = engine_of(gpus)
+    names = list(contents)
+    with Archive(archives[kind], engine=engine) as archive:
+        files = ArchiveFiles(archive)
+        assert {name: files.read(name) for name in names} == contents
+        for gpu in gpus:
+            gpu.forget()
+        arrays = files.read_many(names)
+        assert [bytes(each) for each in arrays] == list(contents.values())
+        assert all(gpu.downloaded for gpu in gpus)
+    with Archive(archives[kind], engine=engine) as archive:
+        assert verify_archive(archive).is_sound
+        assert archive.stored.heads is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_block_has_the_error_of_one_device(
+    kind: str, use_gpus: UseGpus, archives: dict[str, Path], contents: dict[str, bytes], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.gomp"
+    data = bytearray(archives[kind].read_bytes())
+    with Archive(archives[kind]) as archive:
+        table = archive.segments[0].blocks
+        block = len(table) // 2
+        data[table.archive_offsets[block] + table.compressed_sizes[block] - 1] ^= 1
+    copy.write_bytes(data)
+    gpus = use_gpus(3)
+    errors = []
+    for count in (1, 2, 3):
+        engine = engine_of(gpus, count)
+        with Archive(copy, engine=engine) as archive:
+            with pytest.raises(CorruptBlockError) as caught:
+                ArchiveFiles(archive).read_many(list(contents))
+            errors.append((str(caught.value), caught.value.block, caught.value.path))
+            (damage,) = verify_archive(archive).damages
+            errors.append((damage.block, damage.status))
+    assert errors == errors[:2] * 3
+    assert errors[0][1] == block
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_arrays_on_several_devices(
+    count: int, kind: str, use_gpus: UseGpus, archives: dict[str, Path], contents: dict[str, bytes]
+) -> None:
+    """Together they have all items in order. Each device has about the same size, and nothing of another one."""
+    gpus = use_gpus(count)
+    engine = engine_of(gpus)
+    names = list(contents)
+    random.Random(kind).shuffle(names)
+    wanted: list[Any] = [*names, ("text/03", 100, 400)]
+    expected = [*(contents[name] for name in names), contents["text/03"][100:400]]
+    devices = [f"cuda:{number}" for number in range(count)]
+    with Archive(archives[kind], engine=engine) as archive:
+        files = ArchiveFiles(archive)
+        for gpu in gpus:
+            gpu.forget()
+        results = files.read_many_on(wanted, devices)
+        assert [arrays.device for arrays in results] == devices
+        items = [arrays.data.get_anywhere()[start:end] for arrays in results for start, end in pairwise(arrays.offsets)]
+        assert [item.tobytes() for item in items] == expected
+        total = sum(map(len, expected))
+        assert all(abs(arrays.offsets[-1] - total / count) < 40_000 for arrays in results)
+        assert all(arrays.data.owner is gpu for arrays, gpu in zip(results, gpus, strict=True))
+        assert all(gpu.launches["gather_pieces"] for gpu in gpus)
+        with pytest.raises(gompfs.EntryNotFoundError):
+            files.read_many_on([*names, "missing"], devices)
+        with pytest.raises(OptionError, match="no device"):
+            files.read_many_on(names, [])
+        assert [bytes(each) for each in files.read_many_on(names, ["cpu"])[0]] == [contents[name] for name in names]
+
+
+def test_a_device_without_memory_for_arrays(
+    use_gpus: UseGpus, archives: dict[str, Path], contents: dict[str, bytes]
+) -> None:
+    gpus = use_gpus(2)
+    engine = engine_of(gpus)
+    with Archive(archives["bit"], engine=engine) as archive:
+        files = ArchiveFiles(archive)
+        files.read_many_on(list(contents), ["cuda:0", "cuda:1"])
+        gpus[1].memory = gpus[1].used + 300_000
+        messages = []
+        for read in (
+            lambda: files.read_many(list(contents), "cuda:1"),
+            lambda: files.read_many_on([*contents, *contents], ["cuda:0", "cuda:1"]),
+        ):
+            with pytest.raises((EngineUnavailableError, MemoryError)) as caught:
+                read()
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]

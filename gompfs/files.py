@@ -6,7 +6,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, AnyStr, Literal, TypeVar

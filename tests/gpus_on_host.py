@@ -63,7 +63,6 @@ class Gpus(Sequence[Gpu]):
         self._gpus = [Gpu(number, memory) for number in range(count)]
         self._threads = _Threads()
         self._host = HostDevice(library)
-        self._launching = threading.Lock()
         self._pinned: dict[int, int] = {}
         self.before_launch: Callable[[str], object] = lambda _name: None
         """Called on the thread that launches a kernel, with its name."""
@@ -126,8 +125,7 @@ class Gpus(Sequence[Gpu]):
         if name in _CODECS_ON_CPU:
             self._decode(_CODECS_ON_CPU[name], *arguments)
             return
-        with self._launching:
-            self._host.launch_exactly(name, grid[0], block[0], shared, arguments)
+        self._host.launch_exactly(name, grid[0], block[0], shared, arguments)
 
     def _decode(self, codec: Codec, *arguments: Any) -> None:
         _, payloads, sizes, output, offsets, output_sizes, statuses, _, heads, count = arguments

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from gompfs.gpu.arrays import Tile, as_argument
 
 _THREADS_PER_CTA = 64
 _MAX_CTAS = 3
+_LAUNCHING = threading.Lock()  # the library runs one launch at a time
 
 
 class HostDevice:
@@ -63,7 +65,8 @@ class HostDevice:
         values = [_as_value(argument) for argument in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
         shape = (grid, threads, ctypes.c_size_t(shared))
-        assert self._library.launch_kernel(kernel.encode(), *shape, pointers, len(values)), kernel
+        with _LAUNCHING:
+            assert self._library.launch_kernel(kernel.encode(), *shape, pointers, len(values)), kernel
 
     def reserve(self, num_bytes: int) -> None:
         self.reserved += num_bytes

@@ -74,12 +74,13 @@ class HostResidentMemory:
 
 
 class HostAccelerator:
-    """See Accelerator. Uses one device for all amounts of work; `asked` has the numbers of symbols."""
+    """See Accelerator. Uses devices for all amounts of work; `asked` has the numbers of symbols."""
 
     build_rules = None
 
-    def __init__(self, device: HostDevice, room: int, *, is_asked_for: bool) -> None:
-        self._device = device
+    def __init__(self, devices: Sequence[HostDevice], room: int, *, is_asked_for: bool) -> None:
+        self._devices = devices
+        self._device = device = devices[0]
         self._resident = HostResidentMemory(device, room, is_asked_for) if room else None
         self.asked: list[int] = []
 
@@ -94,13 +95,13 @@ class HostAccelerator:
         assert isinstance(self._device, HostTextDevice)
         return self._device
 
-    def search(self, num_bytes: int) -> HostTextDevice:
-        return self.text(num_bytes)
+    def search(self, num_bytes: int) -> Sequence[HostTextDevice]:
+        return [device for device in self._devices if isinstance(device, HostTextDevice)]
 
 
 class EngineWithDevice(CpuEngine):
-    """The CPU engine, with a device that finds and counts words and sequences."""
+    """The CPU engine, with devices that find and count words and sequences."""
 
-    def __init__(self, device: HostDevice, *, room: int = 0, is_asked_for: bool = True) -> None:
+    def __init__(self, *devices: HostDevice, room: int = 0, is_asked_for: bool = True) -> None:
         super().__init__()
-        self.accelerator = HostAccelerator(device, room, is_asked_for=is_asked_for)  # type: ignore[assignment]
+        self.accelerator = HostAccelerator(devices, room, is_asked_for=is_asked_for)  # type: ignore[assignment]

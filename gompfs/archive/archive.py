@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -123,7 +123,7 @@ class Archive(Entries):
         )
         self._opened_blocks = self._start_blocks()
         self._blocks_on_cpu: BlockService | None = None
-        self._text_on_device: TextOnDevice | None = None
+        self._texts_on_devices: list[TextOnDevice] = []
         self._stored_sizes: StoredSizes | None = None
 
     def _read_index(self) -> IndexReader:
@@ -182,14 +182,14 @@ class Archive(Entries):
             self._blocks_on_cpu = self._blocks_on_cpu or self._start_blocks(on_cpu=True)
             return self._blocks_on_cpu
 
-    def text_on_device(self, device: TextDevice) -> TextOnDevice:
-        """Returns the blocks of the stream as text in the memory of a device."""
-        from gompfs.archive.text_on_device import TextOnDevice  # needs NumPy
+    def texts_on_devices(self, devices: Sequence[TextDevice]) -> list[TextOnDevice]:
+        """Returns the blocks of the stream as text in the memory of devices, divided among them."""
+        from gompfs.archive.text_on_device import texts_on_devices  # needs NumPy
 
         with self._opening:
-            if self._text_on_device is None or self._text_on_device.device is not device:
-                self._text_on_device = TextOnDevice(self.stored, self.segments, device)
-            return self._text_on_device
+            if [text.device for text in self._texts_on_devices] != list(devices):
+                self._texts_on_devices = texts_on_devices(self.stored, self.segments, devices)
+            return self._texts_on_devices
 
     @property
     def index(self) -> IndexReader:
@@ -219,7 +219,7 @@ class Archive(Entries):
                 self._opened_index = self._read_index()
                 self.stored.heads = self._open_heads()
                 self._opened_blocks = self._start_blocks()
-                self._blocks_on_cpu = self._text_on_device = None
+                self._blocks_on_cpu, self._texts_on_devices = None, []
             except GompfsError as error:
                 error.archive = error.archive or self.path
                 raise
@@ -232,7 +232,7 @@ class Archive(Entries):
             is_inherited = self._is_inherited
         if not was_closed:
             if not is_inherited:
-                self._text_on_device = None
+                self._texts_on_devices = []
                 self._opened_blocks.close()
                 if self._blocks_on_cpu is not None:
                     self._blocks_on_cpu.close()

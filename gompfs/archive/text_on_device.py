@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gompfs.codec import BlockStatus
 from gompfs.gpu.arrays import KeptBlocks, TextDevice
 from gompfs.gpu.block_scan import Measures, StreamText, measure_blocks, stream_text
+from gompfs.gpu.spread import LEAST_SHARE
 from gompfs.model import Segment
 
 if TYPE_CHECKING:
@@ -47,26 +48,52 @@ class TextBatch(NamedTuple):
         return self._replace(stream=self.stream._replace(text=None))
 
 
+def texts_on_devices(
+    stored: StoredBlocks, segments: Sequence[Segment], devices: Sequence[TextDevice]
+) -> list[TextOnDevice]:
+    """Returns the text of `segments` on some devices. The batches of the stream go to the devices in turn."""
+    columns = [np.asarray(segment.blocks.uncompressed_sizes, np.uint32) for segment in segments]
+    sizes = np.concatenate([np.zeros(0, np.uint32), *columns])
+    ends = np.cumsum(sizes, dtype=np.int64)
+    batch_bytes = min(_BATCH_BYTES, *(device.memory // _BATCHES_IN_MEMORY for device in devices))
+    if len(devices) > 1 and ends.size:
+        # as many batches for each device, unless they would be tiny
+        total = int(ends[-1]) + 1
+        num_batches = len(devices) * -(-total // (len(devices) * batch_bytes))
+        batch_bytes = min(max(-(-total // num_batches), LEAST_SHARE), batch_bytes)
+    batches = ends // batch_bytes
+    return [
+        TextOnDevice(stored, sizes, batches, batches % len(devices) == number, device)
+        for number, device in enumerate(devices)
+    ]
+
+
 class TextOnDevice:
     """Decodes blocks into the memory of one device, for one thread at a time, which is inside of the device."""
 
-    def __init__(self, stored: StoredBlocks, segments: Sequence[Segment], device: TextDevice) -> None:
-        """`stored` reads the blocks of `segments`."""
-        sizes = [np.asarray(segment.blocks.uncompressed_sizes, np.uint32) for segment in segments]
-        self.sizes: NDArray[np.uint32] = np.concatenate([np.zeros(0, np.uint32), *sizes])
+    def __init__(
+        self,
+        stored: StoredBlocks,
+        sizes: NDArray[np.uint32],
+        batch_of_block: Numbers,
+        is_here: NDArray[np.bool_],
+        device: TextDevice,
+    ) -> None:
+        """`stored` reads the blocks. `is_here` says which of them this device decodes."""
+        self.sizes = sizes
         """The uncompressed sizes of all blocks."""
         self.device = device
         self._stored = stored
-        batch_bytes = min(_BATCH_BYTES, device.memory // _BATCHES_IN_MEMORY)
-        self._batch_of_block = np.cumsum(self.sizes, dtype=np.int64) // batch_bytes
+        self._batch_of_block = batch_of_block
+        self._is_here = is_here
         self._kept: dict[int, TextBatch] = {}
 
     def batches(self, wanted: NDArray[np.bool_]) -> Iterator[TextBatch]:
-        """Yields the blocks that are chosen, perhaps with others, and whether they are damaged.
+        """Yields the blocks of this device that are chosen, perhaps with others, and whether they are damaged.
 
         Raises errors of reading, and MemoryError. A thread reads blocks while the device works on the batch before.
         """
-        numbers = np.flatnonzero(wanted).astype(np.int64)
+        numbers = np.flatnonzero(wanted & self._is_here).astype(np.int64)
         cuts = np.flatnonzero(np.diff(self._batch_of_block[numbers])) + 1
         with ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-text") as reader:
             waiting: TextBatch | tuple[Numbers, Future[CompressedBlocks]] | None = None

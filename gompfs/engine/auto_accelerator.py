@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
@@ -86,9 +86,9 @@ class AutoAccelerator:
         is_wanted = self._options is not None and self._options.resident != "off" and self._options.stats_memory != 0
         return AutoResidentMemory(self._start_gpu) if is_wanted and not self._is_lost else None
 
-    def search(self, num_bytes: int) -> TextDevice | None:
+    def search(self, num_bytes: int) -> Sequence[TextDevice]:
         """See Accelerator.search. The CPU searches: see docs/decisions/0035-search-on-the-gpu.md."""
-        return None
+        return ()
 
 
 class AutoResidentMemory:

@@ -88,11 +88,12 @@ class GpuEngine:
         self._process = os.getpid()
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
-        text = GpuText(self.first_device, self.num_threads, self.decode_work, options.memory or 0)
+        texts = [GpuText(device, self.num_threads, self.decode_work, options.memory or 0) for device in self._devices]
+        text = texts[0]
         room = 0 if options.resident == "off" else text.free_memory // _RESIDENT_SHARE
         if options.resident != "off" and options.stats_memory is not None:
             room = options.stats_memory
-        self.accelerator = GpuAccelerator(text, self._process, GpuResidentMemory(self.first_device, text, room))
+        self.accelerator = GpuAccelerator(texts, self._process, GpuResidentMemory(self.first_device, text, room))
         self._reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     @property
@@ -213,11 +214,12 @@ class GpuResidentMemory:
 
 
 class GpuAccelerator:
-    """See Accelerator. Does all work on one GPU."""
+    """See Accelerator. Searches on all GPUs, and does other work on the first one."""
 
-    def __init__(self, device: GpuText, process: int, resident: GpuResidentMemory) -> None:
-        """Uses `device`, which works in the process with the number `process`."""
-        self._device = device
+    def __init__(self, devices: Sequence[GpuText], process: int, resident: GpuResidentMemory) -> None:
+        """Uses `devices`, which work in the process with the number `process`."""
+        self._devices = devices
+        self._device = devices[0]
         self._process = process
         self._resident = resident
 
@@ -231,9 +233,10 @@ class GpuAccelerator:
         _check_process(self._process)
         return self._device
 
-    def search(self, num_bytes: int) -> GpuText:
+    def search(self, num_bytes: int) -> Sequence[GpuText]:
         """See Accelerator.search."""
-        return self.text(num_bytes)
+        _check_process(self._process)
+        return self._devices
 
     def resident_memory(self) -> GpuResidentMemory | None:
         """See Accelerator.resident_memory."""

@@ -1,8 +1,8 @@
-"""The interface of what a device does for an engine besides decoding blocks for the host."""
+"""The interface of what devices do for an engine besides decoding blocks for the host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are decoded without NumPy
@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are de
 
 
 class Accelerator(Protocol):
-    """Says which work a device does, and gives the device. Several threads may call the methods at once.
+    """Says which work devices do, and gives the devices. Several threads may call the methods at once.
 
     The methods raise EngineUnavailableError if the engine must use a device and cannot.
     """
@@ -26,8 +26,8 @@ class Accelerator(Protocol):
     def text(self, num_bytes: int) -> TextDevice | None:
         """Returns the device that cuts `num_bytes` of text into words, or None if the CPU does it."""
 
-    def search(self, num_bytes: int) -> TextDevice | None:
-        """Returns the device that searches `num_bytes` of text, or None if the CPU does it."""
+    def search(self, num_bytes: int) -> Sequence[TextDevice]:
+        """Returns the devices that search `num_bytes` of text, or none if the CPU does it."""
 
     def resident_memory(self) -> ResidentMemory | None:
         """Returns the memory in which words may stay for statistics, or None if nothing may stay."""

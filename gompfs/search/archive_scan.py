@@ -1,6 +1,9 @@
-"""Finds the blocks of an archive that may have matches, on a device that decodes and searches them in its memory."""
+"""Finds the blocks of an archive that may have matches, on devices that decode and search them in their memory."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +13,11 @@ from gompfs.archive.text_on_device import TextBatch, TextOnDevice
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.arrays import Array
 from gompfs.gpu.block_scan import HAS_FOLDING, HAS_MARK, HAS_NUL, BlockScan, Measures, ScanTable
+from gompfs.gpu.spread import run_together
 
 _PROBED_BATCHES = 2
 _MOST_CANDIDATES = 0.75
-"""If more of the first blocks may have matches, searching the others on a device saves nothing."""
+"""If more of the first blocks of a device may have matches, searching the others there saves nothing."""
 
 
 class ArchiveScan:
@@ -22,29 +26,51 @@ class ArchiveScan:
     Blocks that were not scanned may have matches and NULs.
     """
 
-    def __init__(self, archive: Archive, text: TextOnDevice, table: ScanTable) -> None:
-        """Search for `table`."""
+    def __init__(self, archive: Archive, texts: Sequence[TextOnDevice], table: ScanTable) -> None:
+        """Search for `table` on the devices of `texts`, which have different blocks."""
         num_blocks = archive.num_blocks
-        self._text = text
-        self._table = table
-        self._found: list[tuple[TextBatch, Array]] = []  # not yet downloaded
-        self.sizes = text.sizes
+        self.sizes = texts[0].sizes
         self.may_match: NDArray[np.uint8] = np.ones(num_blocks, np.uint8)
         self.has_nul: NDArray[np.uint8] = np.ones(num_blocks, np.uint8)
         self.num_lines: NDArray[np.uint32] = np.zeros(num_blocks, np.uint32)
         self.last_lines: NDArray[np.uint32] = np.zeros(num_blocks, np.uint32)
-        self.num_bytes = 0
-        """How much text was scanned."""
-        self.num_bytes_found = 0
-        """How much of it is in blocks that may have matches."""
+        self._of_devices = [_DeviceScan(self, text, table) for text in texts]
 
     def run(self, wanted: bytes) -> None:
         """Scan the blocks that are not 0 in `wanted`. Raises EngineUnavailableError and errors of reading."""
+        chosen = np.frombuffer(wanted, np.bool_)
+        run_together([partial(each.run, chosen) for each in self._of_devices])
+
+    @property
+    def num_bytes(self) -> int:
+        """How much text was scanned."""
+        return sum(each.num_bytes for each in self._of_devices)
+
+    @property
+    def num_bytes_found(self) -> int:
+        """How much of it is in blocks that may have matches."""
+        return sum(each.num_bytes_found for each in self._of_devices)
+
+
+class _DeviceScan:
+    """The part of a scan that one device does, for one use."""
+
+    def __init__(self, scan: ArchiveScan, text: TextOnDevice, table: ScanTable) -> None:
+        """Fills the columns of `scan` for blocks of `text`."""
+        self._scan = scan
+        self._text = text
+        self._table = table
+        self._found: list[tuple[TextBatch, Array]] = []  # not yet downloaded
+        self.num_bytes = 0
+        self.num_bytes_found = 0
+
+    def run(self, chosen: NDArray[np.bool_]) -> None:
+        """Scans some blocks. Raises EngineUnavailableError and errors of reading."""
         device = self._text.device
         try:
             with device:
                 scan = BlockScan(device, self._table)
-                for count, batch in enumerate(self._text.batches(np.frombuffer(wanted, np.bool_)), 1):
+                for count, batch in enumerate(self._text.batches(chosen), 1):
                     found = scan.find(batch.stream)
                     self._found.append((batch.without_text(), found))
                     if count == _PROBED_BATCHES:
@@ -71,18 +97,18 @@ class ArchiveScan:
         self._found.clear()
 
     def _take(self, batch: TextBatch, found: NDArray[np.uint8], measures: Measures) -> None:
-        numbers, facts = batch.numbers, measures.facts
+        scan, numbers, facts = self._scan, batch.numbers, measures.facts
         may_match = (found != 0) | (facts & HAS_MARK != 0) | batch.is_damaged
         # a line that is in another batch as well
         may_match[0] |= numbers[0] > 0
-        may_match[-1] |= numbers[-1] + 1 < self.sizes.size
+        may_match[-1] |= numbers[-1] + 1 < scan.sizes.size
         if self._table.is_unsure_of_folding:
             may_match |= facts & HAS_FOLDING != 0
         if not batch.is_valid:
             return
-        self.may_match[numbers] = may_match
-        self.has_nul[numbers] = (facts & HAS_NUL != 0) | batch.is_damaged
-        self.num_lines[numbers], self.last_lines[numbers] = measures.num_lines, measures.last_lines
-        sizes = self.sizes[numbers].astype(np.int64)
+        scan.may_match[numbers] = may_match
+        scan.has_nul[numbers] = (facts & HAS_NUL != 0) | batch.is_damaged
+        scan.num_lines[numbers], scan.last_lines[numbers] = measures.num_lines, measures.last_lines
+        sizes = scan.sizes[numbers].astype(np.int64)
         self.num_bytes += int(sizes.sum())
         self.num_bytes_found += int(sizes[may_match].sum())

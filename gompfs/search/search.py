@@ -58,11 +58,11 @@ class ArchiveSearch:
         self._scan: ArchiveScan | None = None
         accelerator = archive.engine.accelerator
         # A device cannot compare text with its checksums.
-        device = accelerator.search(archive.size) if accelerator and not archive.verifies_content else None
+        devices = accelerator.search(archive.size) if accelerator and not archive.verifies_content else ()
         try:
             with _words_loading(archive):
                 self._search = Search(
-                    (archive.blocks if device is None else archive.blocks_on_cpu).reader,
+                    (archive.blocks_on_cpu if devices else archive.blocks).reader,
                     matcher,
                     archive.file_rows(),
                     roots,
@@ -71,8 +71,8 @@ class ArchiveSearch:
                     archive.engine.num_threads,
                 )
             self._skip_files(query)
-            if device is not None:
-                self._skip_blocks(device, matcher)
+            if devices:
+                self._skip_blocks(devices, matcher)
         except PatternError as error:
             raise OptionError(str(error)) from None
         except ValueError as error:
@@ -85,16 +85,17 @@ class ArchiveSearch:
         if query.prunes and isinstance(heads, PartHeads) and rule in WORD_RULES:
             self._search.skip_files(heads, WORD_RULES.index(rule), archive.block_size, archive.engine.num_threads)
 
-    def _skip_blocks(self, device: TextDevice, matcher: Matcher) -> None:
-        """Has the device find the blocks that may have matches."""
+    def _skip_blocks(self, devices: Sequence[TextDevice], matcher: Matcher) -> None:
+        """Has devices find the blocks that may have matches."""
         from gompfs.gpu.block_scan import ScanTable
         from gompfs.search.archive_scan import ArchiveScan
 
         archive = self._archive
-        table = None if self._search.needs_all_files else matcher.scan_table(device.shared_memory)
+        shared_memory = min(device.shared_memory for device in devices)
+        table = None if self._search.needs_all_files else matcher.scan_table(shared_memory)
         if table is None:
             return
-        self._scan = scan = ArchiveScan(archive, archive.text_on_device(device), ScanTable(*table))
+        self._scan = scan = ArchiveScan(archive, archive.texts_on_devices(devices), ScanTable(*table))
         scan.run(self._search.blocks(archive.num_blocks, archive.block_size))
         self._search.skip_blocks(
             sizes=scan.sizes.tobytes(),

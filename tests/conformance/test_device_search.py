@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import kernel_library
+from numpy.typing import NDArray
 from search_cases import BLOCK_SIZE, check, found, pack_tree
 from searched_tree import OPTIONS, PATTERNS, make_large_tree, make_tree
 from text_device_on_host import EngineWithDevice, HostTextDevice
@@ -20,7 +22,7 @@ from gompfs import engine
 from gompfs.archive import Archive, text_on_device
 from gompfs.cli.application import run
 from gompfs.engine import select_engine
-from gompfs.errors import OptionError
+from gompfs.errors import EngineUnavailableError, OptionError
 from gompfs.search import Output, SearchQuery, archive_scan
 
 Grep = Callable[..., tuple[int, bytes]]
@@ -149,9 +151,79 @@ def test_blocks_that_stay_on_the_device_are_not_read_again(
             other, other_totals = found(opened, SearchQuery((rb"rare_\w+",), globs=(b"rare",), prunes=False))
         assert other == first
         assert 0 < other_totals.scanned_bytes < totals.scanned_bytes
-        for batch in opened.text_on_device(device)._kept.values():
+        for batch in opened.texts_on_devices([device])[0]._kept.values():
             batch.kept.is_valid = False  # type: ignore[misc, union-attr]
         assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == (first, totals)
+
+
+@pytest.fixture
+def devices() -> list[HostTextDevice]:
+    """More than one."""
+    return [HostTextDevice(kernel_library()) for _ in range(3)]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("small_batches")
+def test_several_devices(
+    archive: Path, device: HostTextDevice, devices: list[HostTextDevice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each searches its part, the parts are about as large, and none is searched twice."""
+    monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
+    scanned = []
+    for each in devices:
+        monkeypatch.setattr(each, "decode_and_keep", _counted(each.decode_and_keep, scanned, each))
+    for pattern in (b"rare_word", rb"\bfoo|bar\s*$", b"e"):
+        scanned.clear()
+        totals = check(archive, EngineWithDevice(*devices), patterns=(pattern,), line_numbers=True)
+        if totals.scanned_bytes:
+            assert totals.scanned_bytes == check(archive, EngineWithDevice(device), patterns=(pattern,)).scanned_bytes
+            assert sum(size for _, size in scanned) == totals.scanned_bytes
+            shares = [sum(size for by, size in scanned if by is each) for each in devices]
+            assert all(0.5 < 3 * share / totals.scanned_bytes < 1.5 for share in shares)
+    assert scanned
+
+
+def _counted(decode: Callable[..., Any], scanned: list[tuple[HostTextDevice, int]], by: HostTextDevice) -> Any:
+    def decode_and_count(blocks: Any, sizes: NDArray[Any], symbols: Any = None) -> Any:
+        scanned.append((by, int(sizes.sum())))
+        return decode(blocks, sizes, symbols)
+
+    return decode_and_count
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_blocks_that_stay_on_several_devices(
+    archive: Path, devices: list[HostTextDevice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not read again, and each is on one device."""
+    monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
+    with Archive(archive, engine=EngineWithDevice(*devices)) as opened:
+        first = found(opened, SearchQuery((b"rare_word",), prunes=False))
+        monkeypatch.setattr(opened.stored, "read_with_symbols", None)
+        assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == first
+        numbers = [
+            number
+            for text in opened.texts_on_devices(devices)
+            for batch in text._kept.values()
+            for number in batch.numbers.tolist()
+        ]
+        assert sorted(numbers) == list(range(opened.num_blocks))
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_one_of_several_devices_has_no_memory(
+    archive: Path, devices: list[HostTextDevice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
+    monkeypatch.setattr(devices[1], "decode_and_keep", fail)
+    with (
+        Archive(archive, engine=EngineWithDevice(*devices)) as opened,
+        pytest.raises(EngineUnavailableError, match="the host has too little free memory to search"),
+    ):
+        found(opened, SearchQuery((b"rare_word",), prunes=False))
 
 
 def test_benchmark(tmp_path: Path, device: HostTextDevice) -> None:

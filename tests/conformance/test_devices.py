@@ -22,7 +22,7 @@ from native_builds import kernel_library
 from tree_helpers import pack
 
 import gompfs
-from gompfs.archive import Archive
+from gompfs.archive import Archive, text_on_device
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, build_block, parse_block_header
 from gompfs.engine import Engine, selection
 from gompfs.engine.cpu import CpuEngine
@@ -30,10 +30,12 @@ from gompfs.errors import CorruptBlockError, EngineUnavailableError, OptionError
 from gompfs.files import ArchiveFiles
 from gompfs.gpu import spread
 from gompfs.gpu.spread import cut_evenly, run_together
+from gompfs.model import ROOT_INO
 from gompfs.options import GpuOptions
+from gompfs.search import ArchiveSearch, SearchQuery, archive_scan
 from gompfs.verify import verify_archive
 
-BLOCK_SIZE = 4 << 10
+BLOCK_SIZE, ARCHIVE_BLOCK_SIZE = 4 << 10, 16 << 10
 LEAST_SHARE = 8 * BLOCK_SIZE
 
 UseGpus = Callable[..., Gpus]
@@ -249,7 +251,7 @@ def archives(contents: dict[str, bytes], tmp_path_factory: pytest.TempPathFactor
     paths = {}
     for kind, options in KINDS.items():
         paths[kind] = root.with_name(f"{kind}.gomp")
-        pack(paths[kind], root, **{"block_size": 16 << 10, **options})
+        pack(paths[kind], root, **{"block_size": ARCHIVE_BLOCK_SIZE, **options})
     return paths
 
 
@@ -347,3 +349,25 @@ def test_a_device_without_memory_for_arrays(
                 read()
             messages.append(str(caught.value))
         assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_searches(kind: str, use_gpus: UseGpus, archives: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of blocks go to the devices in turn. The second time, nothing is uploaded but the pattern."""
+    monkeypatch.setattr(text_on_device, "_BATCH_BYTES", 3 * ARCHIVE_BLOCK_SIZE)
+    monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
+    monkeypatch.setattr(archive_scan, "_MOST_CANDIDATES", 1)
+    gpus = use_gpus(2)
+    engine = engine_of(gpus, memory=256 << 20)
+    query = SearchQuery((b"[0-9a-f]{6} 6e2925",), line_numbers=True, prunes=False)
+    with Archive(archives[kind], engine=CpuEngine()) as archive:
+        expected = b"".join(ArchiveSearch(archive, query, [(b"", ROOT_INO)]))
+    with Archive(archives[kind], engine=engine) as archive:
+        for uploaded in (1 << 30, 40_000):
+            for gpu in gpus:
+                gpu.forget()
+            search = ArchiveSearch(archive, query, [(b"", ROOT_INO)])
+            assert b"".join(search) == expected != b""
+            assert search.totals.scanned_bytes == sum(sum(each.blocks.uncompressed_sizes) for each in archive.segments)
+            assert len({gpu.launches["run_automaton"] for gpu in gpus}) == 1
+            assert all(gpu.launches["run_automaton"] > 2 and gpu.uploaded < uploaded for gpu in gpus)

@@ -44,8 +44,8 @@ def measure_scan(path: Path, engine: Engine, rounds: int) -> Report:
     columns = ["table, KB", "GB/s of the kernel", "s", "s, CPU", "GB/s", "may match, %"]
     report = Report(f"{path.name}: searches on a GPU, medians of {rounds}", columns)
     with Archive(path, engine=engine) as archive, Archive(path, engine=select_engine("cpu")) as on_cpu:
-        device = engine.accelerator.search(archive.size) if engine.accelerator else None
-        assert device is not None, "the engine searches on the CPU"
+        assert engine.accelerator is not None, "the engine searches on the CPU"
+        device, *_ = engine.accelerator.search(archive.size)
         for name, query in CASES.items():
             table = ScanTable(*(query.matcher().scan_table(device.shared_memory) or ()))
             kernel = _kernel_rate(archive, device, table, rounds)
@@ -78,7 +78,8 @@ def _time(run: Callable[[], tuple[bytes, SearchTotals]], rounds: int) -> tuple[f
 def _kernel_rate(archive: Archive, device: TextDevice, table: ScanTable, rounds: int) -> float:
     """Returns the median GB/s of text of a kernel, in the first batch of the archive."""
     with device:
-        batch = next(archive.text_on_device(device).batches(np.ones(archive.num_blocks, np.bool_)))
+        (text,) = archive.texts_on_devices([device])
+        batch = next(text.batches(np.ones(archive.num_blocks, np.bool_)))
         scan = BlockScan(device, table)
         seconds = []
         for _ in range(rounds + 1):
@@ -88,5 +89,5 @@ def _kernel_rate(archive: Archive, device: TextDevice, table: ScanTable, rounds:
                 scan.find(batch.stream)
             device.synchronize()
             seconds.append((time.perf_counter() - started) / _LAUNCHES)
-        num_bytes = int(archive.text_on_device(device).sizes[batch.numbers].sum())
+        num_bytes = int(text.sizes[batch.numbers].sum())
     return num_bytes / 1e9 / statistics.median(seconds[1:])

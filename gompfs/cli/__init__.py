@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 
@@ -17,6 +18,7 @@ _EXIT_INTERRUPTED = 130
 def main() -> None:
     """Run the command in sys.argv and exit with its status."""
     open_closed_streams()
+    buffer_output()
     if sys.argv[1:] == ["--version"]:  # fast path without imports; click handles abbreviations
         try:
             print_version()
@@ -47,6 +49,13 @@ def main() -> None:
 def print_version() -> None:
     """Print the line of --version."""
     sys.stdout.write(f"gompfs {__version__}\n")
+
+
+def buffer_output() -> None:
+    """Give standard output a buffer where PYTHONUNBUFFERED is set. Without one, a write may end early at a signal."""
+    if isinstance(sys.stdout.buffer, io.RawIOBase):
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        sys.stdout = open(sys.stdout.fileno(), "w", encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
 
 
 def open_closed_streams() -> None:

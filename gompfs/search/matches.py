@@ -28,10 +28,15 @@ def line_matches(search: ArchiveSearch) -> Iterator[LineMatch]:
     """Yields what a search finds, whose output is Output.JSON. At the end, raises the error of an unreadable file."""
     import json  # here: the command searches without it
 
+    begun: list[bytes] = []  # of a message that goes on in the next piece
     for output in search:
-        for message in output.splitlines():
+        *ends, begin = output.split(b"\n")
+        for end in ends:
+            message = b"".join([*begun, end])
+            begun.clear()
             if message.startswith((b'{"type":"match"', b'{"type":"context"')):
                 yield _line_match(json.loads(message))
+        begun.append(begin)
     if search.failures:
         raise search.failures[0]
 

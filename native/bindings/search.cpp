@@ -179,6 +179,13 @@ class Search {
           files_(rows.rows, roots_of(roots), globs_of(listing), list_options_of(listing)),
           search_(reader, files_, matcher, options_, num_threads) {}
 
+    ~Search() {
+        const nb::gil_scoped_release release;  // a read that has to end first may need Python
+        search_.stop();
+    }
+    Search(const Search&) = delete;
+    Search& operator=(const Search&) = delete;
+
     // Drops files that cannot have a match, judged by the heads of parts.
     void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size,
                     unsigned num_threads) {
@@ -261,9 +268,9 @@ class Search {
     const search::Matcher& matcher_;
     const SearchOptions options_;
     search::FileList files_;
-    search::ArchiveSearch search_;
     ScanColumns columns_of_scan_;
     std::optional<search::ScannedBlocks> scanned_;
+    search::ArchiveSearch search_;  // uses all of these until it is destroyed
     // Files and bytes that were skipped, and those that only a scan has searched.
     std::pair<std::uint64_t, std::uint64_t> skipped_{0, 0}, searched_{0, 0};
 };

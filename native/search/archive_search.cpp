@@ -12,16 +12,20 @@
 namespace gompfs::search {
 namespace {
 
-constexpr std::uint64_t kUnitSize = 256 << 10, kMaxUnitSize = 1 << 20;
+constexpr std::uint64_t kMinUnitSize = 16 << 10, kMaxUnitSize = 1 << 20;
 constexpr std::size_t kMaxFilesOfUnit = 4096;
 constexpr std::uint64_t kLargeFile = 16 << 20;
 constexpr std::size_t kMaxUnitsOfThread = 32;
-constexpr std::size_t kMaxOutput = 16 << 20;  // after which no unit is begun in a call of next()
+constexpr std::size_t kMaxOutput = 16 << 20;  // of units that are searched at the same time
+constexpr std::size_t kPieceOfOutput = 1 << 20;
 
 // A failed read of a large file, on its way through LargeFileSearch.
 struct ReadFailed {
     ReadFailure failure;
 };
+
+// A file that must be searched alone.
+struct MuchOutput {};
 
 }  // namespace
 
@@ -32,13 +36,15 @@ ArchiveSearch::ArchiveSearch(BlockReader& reader, const FileList& files, const M
       matcher_(matcher),
       options_(options),
       num_threads_(std::max(num_threads, 1u)),
-      num_units_(num_threads_) {}
+      num_units_(num_threads_),
+      unit_size_(kMaxUnitSize) {}
 
-std::unique_ptr<LineSink> ArchiveSearch::make_sink() const {
+std::unique_ptr<LineSink> ArchiveSearch::make_sink(std::size_t max_output,
+                                                   std::function<void()> when_full) const {
     if (options_.output == SearchOptions::Output::json) {
-        return std::make_unique<JsonSink>(options_);
+        return std::make_unique<JsonSink>(options_, max_output, std::move(when_full));
     }
-    return std::make_unique<TextSink>(options_);
+    return std::make_unique<TextSink>(options_, max_output, std::move(when_full));
 }
 
 bool ArchiveSearch::is_large(const ListedFile& file) const {
@@ -63,10 +69,10 @@ std::vector<ArchiveSearch::Unit> ArchiveSearch::next_units() {
         std::uint64_t size = 0;
         std::optional<std::uint64_t> part = part_of(files_[unit.begin]);
         while (unit.end < files_.size() && unit.end - unit.begin < kMaxFilesOfUnit &&
-               size < kMaxUnitSize && !is_large(files_[unit.end])) {
+               size < unit_size_ && !is_large(files_[unit.end])) {
             const auto part_of_file = part_of(files_[unit.end]);
             const bool continues = part_of_file && part_of_file == part;
-            if (size >= (continues ? kMaxUnitSize : kUnitSize)) {
+            if (!continues && size >= unit_size_ / 4) {
                 break;
             }
             part = part_of_file;
@@ -88,7 +94,7 @@ void ArchiveSearch::count(const FileCounts& counts, SearchTotals& totals) const 
 }
 
 void ArchiveSearch::search_one(const ListedFile& file, MatchSession& session, LineSink& sink,
-                               std::string& buffer, UnitResult& result) {
+                               std::string& buffer, Result& result) {
     if (options_.output == SearchOptions::Output::files) {
         sink.begin_file(files_.path(file));
         sink.end_file({});
@@ -126,23 +132,30 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
     }
     reader_.layouts.add(std::move(layouts));
     MatchSession session(matcher_);
-    const std::unique_ptr<LineSink> sink = make_sink();
+    const std::unique_ptr<LineSink> sink = make_sink(kMaxOutput, [] { throw MuchOutput(); });
     std::string buffer;
-    for (std::size_t index = unit.begin; index < unit.end; ++index) {
-        search_one(files_[index], session, *sink, buffer, result);
+    result.end = unit.begin;
+    while (result.end < unit.end && sink->size() < kMaxOutput && !result.is_next_alone) {
+        try {
+            search_one(files_[result.end], session, *sink, buffer, result);
+            ++result.end;
+        } catch (const MuchOutput&) {
+            sink->drop_file();
+            result.is_next_alone = true;
+        }
         throw_if_cancelled();
     }
     take_output(*sink, result);
     return result;
 }
 
-void ArchiveSearch::take_output(LineSink& sink, UnitResult& result) {
+void ArchiveSearch::take_output(LineSink& sink, Result& result) {
     LineSink::Output output = sink.take_output();
     result.found.output = std::move(output.text);
     result.needs_separator = output.needs_separator;
 }
 
-void ArchiveSearch::append(UnitResult&& result, Found& found) {
+void ArchiveSearch::append(Result&& result, Found& found) {
     if (!result.found.output.empty()) {
         if (has_output_ && result.needs_separator) {
             found.output += TextSink::separator(options_);
@@ -160,11 +173,28 @@ void ArchiveSearch::append(UnitResult&& result, Found& found) {
     totals_.num_bytes += totals.num_bytes;
 }
 
-void ArchiveSearch::begin_large(const ListedFile& file) {
-    const LayoutView layout = files_.layout(file);
-    reader_.layouts.add({{file.ino, layout.copy()}});
-    large_file_ = &file;
-    large_sink_ = make_sink();
+// Searches a file on a thread of its own.
+void ArchiveSearch::search_alone(const ListedFile& file, const Generator<Result>::Yield& yield) {
+    std::unique_ptr<LineSink> sink;
+    Result result;
+    const auto hand_on = [&] {
+        take_output(*sink, result);
+        yield(std::exchange(result, {}));
+    };
+    sink = make_sink(kPieceOfOutput, hand_on);
+    reader_.layouts.add({{file.ino, files_.layout(file).copy()}});
+    if (is_large(file)) {
+        search_large(file, *sink, result, hand_on);
+    } else {
+        MatchSession session(matcher_);
+        std::string buffer;
+        search_one(file, session, *sink, buffer, result);
+    }
+    hand_on();
+}
+
+void ArchiveSearch::search_large(const ListedFile& file, LineSink& sink, Result& result,
+                                 const std::function<void()>& end_window) {
     const auto read = [this, ino = file.ino](std::uint64_t offset, std::size_t size,
                                              std::string& text) {
         const std::size_t before = text.size();
@@ -174,36 +204,24 @@ void ArchiveSearch::begin_large(const ListedFile& file) {
             throw ReadFailed{failure};
         }
     };
-    large_ = std::make_unique<LargeFileSearch>(
-        options_, nul_meaning(options_, file.is_root()), matcher_, *large_sink_, files_.path(file),
-        layout.size, read, num_threads_,
-        scanned_ == nullptr ? std::nullopt : scanned_->blocks_of(layout));
-}
-
-// Searches one window of a large file.
-ArchiveSearch::Found ArchiveSearch::search_large_window() {
-    UnitResult result;
-    bool goes_on = false;
+    const LayoutView layout = files_.layout(file);
+    LargeFileSearch search(options_, nul_meaning(options_, file.is_root()), matcher_, sink,
+                           files_.path(file), layout.size, read, num_threads_,
+                           scanned_ == nullptr ? std::nullopt : scanned_->blocks_of(layout));
     try {
-        goes_on = large_->search_window();
-    } catch (const ReadFailed& error) {
-        result.found.failed.push_back({files_.path(*large_file_), large_file_->ino, error.failure});
-    } catch (const SearchError& error) {
-        throw SearchError(files_.path(*large_file_) + ": " + error.what());
-    }
-    take_output(*large_sink_, result);
-    if (!goes_on) {
-        if (result.found.failed.empty()) {
-            count(large_->counts(), result.totals);
+        while (search.search_window()) {
+            end_window();
         }
-        large_ = nullptr;
+        count(search.counts(), result.totals);
+    } catch (const ReadFailed& error) {
+        result.found.failed.push_back({files_.path(file), file.ino, error.failure});
+    } catch (const SearchError& error) {
+        throw SearchError(files_.path(file) + ": " + error.what());
     }
-    Found found;
-    append(std::move(result), found);
-    return found;
 }
 
-// Searches units, and fewer of them if much is found.
+// Searches units, and fewer of them, or smaller ones, if much is found. What was searched after the
+// first unit that is not complete is searched again.
 ArchiveSearch::Found ArchiveSearch::search_units(const std::vector<Unit>& units) {
     std::vector<std::optional<UnitResult>> results(units.size());
     std::atomic<std::size_t> num_output{0};
@@ -214,30 +232,47 @@ ArchiveSearch::Found ArchiveSearch::search_units(const std::vector<Unit>& units)
         }
     });
     Found found;
-    for (std::size_t index = 0; index < units.size(); ++index) {
-        if (!results[index]) {  // a later one that another thread has searched is searched again
-            next_file_ = units[index].begin;
-            num_units_ = num_threads_;
-            break;
-        }
+    next_file_ = units.front().begin;
+    std::size_t index = 0;
+    for (; index < units.size() && results[index] && next_file_ == units[index].begin; ++index) {
+        next_file_ = results[index]->end;
+        is_next_alone_ = results[index]->is_next_alone;
         append(std::move(*results[index]), found);
         results[index].reset();
+    }
+    if (next_file_ != units[index - 1].end) {
+        unit_size_ = std::max(unit_size_ / 4, kMinUnitSize);
+    } else if (index == units.size()) {
+        unit_size_ = std::min(2 * unit_size_, kMaxUnitSize);
+    }
+    if (index != units.size()) {
+        num_units_ = num_threads_;
     }
     return found;
 }
 
 std::optional<ArchiveSearch::Found> ArchiveSearch::next() {
-    if (!large_) {
+    for (;;) {
+        if (alone_) {
+            if (std::optional<Result> result = alone_->next()) {
+                Found found;
+                append(std::move(*result), found);
+                return found;
+            }
+            alone_ = nullptr;
+        }
         if (next_file_ == files_.size()) {
             return std::nullopt;
         }
-        if (!is_large(files_[next_file_])) {
+        if (!is_next_alone_ && !is_large(files_[next_file_])) {
             const std::vector<Unit> units = next_units();
             return search_units(units);
         }
-        begin_large(files_[next_file_++]);
+        is_next_alone_ = false;
+        const ListedFile& file = files_[next_file_++];
+        alone_ = std::make_unique<Generator<Result>>(
+            [this, &file](const auto& yield) { search_alone(file, yield); });
     }
-    return search_large_window();
 }
 
 }  // namespace gompfs::search

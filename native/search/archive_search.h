@@ -4,7 +4,8 @@
 // share blocks. A unit ends where a part does, if possible, so that no two threads open its head. A
 // call of next() searches some units at the same time and returns their outputs one after another,
 // so output comes while the search goes on, and memory is limited. After much output a call begins
-// no more units. Large files are searched by all threads together, a window at a time.
+// no more units, and a unit ends. A large file, or one with much output, is searched alone, and its
+// output returned in pieces: a large one by all threads together, a window at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "blocks/block_reader.h"
+#include "common/generator.h"
 #include "parts/part_heads.h"
 #include "search/file_list.h"
 #include "search/file_search.h"
@@ -61,30 +63,39 @@ class ArchiveSearch {
     // BlockReader::read_pieces throws.
     std::optional<Found> next();
 
+    // Ends the search. Waits for what other threads do for it.
+    void stop() { alone_ = nullptr; }
+
     const SearchTotals& totals() const { return totals_; }
 
   private:
     struct Unit {
         std::size_t begin, end;  // files
     };
-    struct UnitResult {
+    struct Result {
         Found found;
         SearchTotals totals;
         bool needs_separator = false;
     };
+    struct UnitResult : Result {
+        std::size_t end = 0;         // of the files that were searched
+        bool is_next_alone = false;  // the next file has much output
+    };
 
-    std::unique_ptr<LineSink> make_sink() const;
+    std::unique_ptr<LineSink> make_sink(std::size_t max_output,
+                                        std::function<void()> when_full) const;
     bool is_large(const ListedFile& file) const;
     std::optional<std::uint64_t> part_of(const ListedFile& file) const;
     std::vector<Unit> next_units();
     Found search_units(const std::vector<Unit>& units);
     UnitResult search_unit(const Unit& unit);
     void search_one(const ListedFile& file, MatchSession& session, LineSink& sink,
-                    std::string& buffer, UnitResult& result);
-    void begin_large(const ListedFile& file);
-    Found search_large_window();
-    static void take_output(LineSink& sink, UnitResult& result);
-    void append(UnitResult&& result, Found& found);
+                    std::string& buffer, Result& result);
+    void search_alone(const ListedFile& file, const Generator<Result>::Yield& yield);
+    void search_large(const ListedFile& file, LineSink& sink, Result& result,
+                      const std::function<void()>& end_window);
+    static void take_output(LineSink& sink, Result& result);
+    void append(Result&& result, Found& found);
     void count(const FileCounts& counts, SearchTotals& totals) const;
 
     BlockReader& reader_;
@@ -96,12 +107,12 @@ class ArchiveSearch {
     const PartHeads* heads_ = nullptr;
     std::uint64_t block_size_ = 0;
     std::size_t next_file_ = 0;
+    bool is_next_alone_ = false;
     std::size_t num_units_;  // to search at the next call
+    std::uint64_t unit_size_;
     SearchTotals totals_;
     bool has_output_ = false;
-    std::unique_ptr<LineSink> large_sink_;
-    std::unique_ptr<LargeFileSearch> large_;
-    const ListedFile* large_file_ = nullptr;
+    std::unique_ptr<Generator<Result>> alone_;  // of the file that is searched alone
 };
 
 }  // namespace gompfs::search

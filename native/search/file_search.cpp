@@ -10,8 +10,10 @@ namespace gompfs::search {
 namespace {
 
 constexpr std::size_t kWindowOfThread = 4 << 20;
-constexpr std::size_t kPieceSize = 256 << 10;  // that a thread searches at once
-constexpr std::size_t kMaxText = 1 << 30;      // of a line, or of a file with --multiline
+// What a thread searches before lines are passed on: their ranges may take 16 times as much memory.
+constexpr std::size_t kPieceSize = 256 << 10;
+constexpr std::size_t kPiecesOfThread = 4;
+constexpr std::size_t kMaxText = 1 << 30;  // of a line, or of a file with --multiline
 constexpr std::size_t kMultiLineBinary = 64 << 10;
 
 // Where the search of a whole text ends, because of a NUL.
@@ -55,6 +57,12 @@ std::optional<std::uint64_t> stop_at_nul(std::string_view& text, std::vector<Lin
         }
     }
     return std::nullopt;
+}
+
+// Where the piece that begins at `begin` ends.
+std::size_t piece_end(std::string_view text, std::size_t begin, bool is_multi_line) {
+    const bool is_whole = is_multi_line || text.size() - begin <= kPieceSize;
+    return is_whole ? text.size() : line_at(text, begin + kPieceSize).next;
 }
 
 Encoding searched_encoding(std::string_view beginning, const SearchOptions& options) {
@@ -101,16 +109,25 @@ FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSe
             text = decoded;
         }
     }
-    std::vector<LineRange> ranges;
-    if (options.is_inverted || session.may_match(text)) {
+    const bool may_match = options.is_inverted || session.may_match(text);
+    if (may_match) {
         session.prepare(text);
-        find_ranges(session, options.is_multi_line, options.is_inverted, text, 0, text.size(),
-                    walker.num_wanted(), ranges);
     }
-    if (options.is_multi_line && meaning == NulMeaning::ends_search && !end.nul_offset) {
-        end.nul_offset = stop_at_nul(text, ranges);
-    }
-    walker.walk(text, 0, 0, ranges, session, true);
+    std::size_t searched = 0;
+    do {
+        const std::size_t begin = searched;
+        searched = may_match ? piece_end(text, begin, options.is_multi_line) : text.size();
+        std::vector<LineRange> ranges;
+        if (may_match) {
+            find_ranges(session, options.is_multi_line, options.is_inverted, text, begin, searched,
+                        walker.num_wanted(), ranges);
+        }
+        if (options.is_multi_line && meaning == NulMeaning::ends_search && !end.nul_offset) {
+            end.nul_offset = stop_at_nul(text, ranges);
+            searched = text.size();
+        }
+        walker.walk(text.substr(0, searched), begin, 0, ranges, session, searched == text.size());
+    } while (searched < text.size() && !walker.is_done());
     walker.finish(meaning == NulMeaning::ends_search ? end.nul_offset : std::nullopt);
     return walker.counts();
 }
@@ -189,31 +206,44 @@ void LargeFileSearch::read_more() {
     read_offset_ += size;
 }
 
-// Searches pieces of the window, cut at the ends of lines, on all threads.
-std::vector<LineRange> LargeFileSearch::find_window_ranges(std::string_view window,
-                                                           std::size_t from) {
-    std::vector<std::size_t> ends{from};
-    while (ends.back() < window.size()) {
-        const std::size_t next = ends.back() + kPieceSize;
-        const bool is_whole = next >= window.size() || options_.is_multi_line;
-        ends.push_back(is_whole ? window.size() : line_at(window, next).next);
-    }
-    std::vector<std::vector<LineRange>> found(ends.size() - 1);
+// Searches pieces of the window, which end at the ends of lines, on all threads.
+std::vector<std::vector<LineRange>> LargeFileSearch::find_in_pieces(
+    std::string_view window, std::size_t begin, const std::vector<std::size_t>& ends) {
+    std::vector<std::vector<LineRange>> found(ends.size());
     const std::uint64_t num_wanted = walker_.num_wanted();
     parallel_for_all(found.size(), num_threads_, [&](std::size_t index) {
+        const std::size_t from = index == 0 ? begin : ends[index - 1];
         MatchSession session(matcher_);
-        session.prepare(window.substr(ends[index], ends[index + 1] - ends[index]));
-        find_ranges(session, options_.is_multi_line, options_.is_inverted, window, ends[index],
-                    ends[index + 1], num_wanted, found[index]);
+        session.prepare(window.substr(from, ends[index] - from));
+        find_ranges(session, options_.is_multi_line, options_.is_inverted, window, from,
+                    ends[index], num_wanted, found[index]);
     });
-    std::vector<LineRange> ranges;
-    for (const std::vector<LineRange>& of_piece : found) {
-        ranges.insert(ranges.end(), of_piece.begin(), of_piece.end());
-    }
-    if (ranges.size() > num_wanted) {
-        ranges.resize(num_wanted);
-    }
-    return ranges;
+    return found;
+}
+
+// Searches the lines of the window that were not searched yet.
+void LargeFileSearch::search_lines(std::string_view window, bool is_last) {
+    session_.prepare(window);
+    std::size_t searched = num_old_;
+    do {
+        std::vector<std::size_t> ends{piece_end(window, searched, options_.is_multi_line)};
+        while (ends.size() < kPiecesOfThread * num_threads_ && ends.back() < window.size()) {
+            ends.push_back(piece_end(window, ends.back(), options_.is_multi_line));
+        }
+        std::vector<std::vector<LineRange>> found = find_in_pieces(window, searched, ends);
+        for (std::size_t index = 0; index < ends.size() && !walker_.is_done(); ++index) {
+            std::vector<LineRange>& ranges = found[index];
+            ranges.resize(std::min<std::uint64_t>(ranges.size(), walker_.num_wanted()));
+            if (options_.is_multi_line && meaning_ == NulMeaning::ends_search && !nul_offset_) {
+                nul_offset_ = stop_at_nul(window, ranges);
+                ends[index] = window.size();
+            }
+            walker_.walk(window.substr(0, ends[index]), searched, text_offset_, ranges, session_,
+                         is_last && ends[index] == window.size());
+            searched = ends[index];
+            ranges = {};
+        }
+    } while (searched < window.size() && !walker_.is_done());
 }
 
 // Looks for a NUL in the window that ends at `end`. Returns where its search ends.
@@ -260,15 +290,10 @@ bool LargeFileSearch::search_window() {
         return true;  // no line is complete yet
     }
     const std::size_t end = find_window_end(is_end ? text_.size() : newline + 1, is_end);
-    std::string_view window = std::string_view(text_).substr(0, end);
-    std::vector<LineRange> ranges = find_window_ranges(window, num_old_);
+    const std::string_view window = std::string_view(text_).substr(0, end);
     const bool ends_at_nul = meaning_ == NulMeaning::ends_search;
-    if (options_.is_multi_line && ends_at_nul && !nul_offset_) {
-        nul_offset_ = stop_at_nul(window, ranges);
-    }
-    session_.prepare(window);
     const bool is_last = is_end || (ends_at_nul && nul_offset_);
-    walker_.walk(window, num_old_, text_offset_, ranges, session_, is_last);
+    search_lines(window, is_last);
     if (is_last || walker_.is_done()) {
         walker_.finish(ends_at_nul ? nul_offset_ : std::nullopt);
         return false;

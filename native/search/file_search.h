@@ -37,7 +37,7 @@ class LargeFileSearch {
                     unsigned num_threads, std::optional<ScannedFile> scanned = std::nullopt);
 
     // Searches the next window. Returns false after the last one. Throws SearchError if a line is
-    // too long, and what `read` throws.
+    // too long, and what `read` and the sink throw.
     bool search_window();
 
     const FileCounts& counts() const { return walker_.counts(); }
@@ -47,7 +47,9 @@ class LargeFileSearch {
     void skip();
     void read_more();
     std::size_t find_window_end(std::size_t end, bool is_end);
-    std::vector<LineRange> find_window_ranges(std::string_view window, std::size_t from);
+    std::vector<std::vector<LineRange>> find_in_pieces(std::string_view window, std::size_t begin,
+                                                       const std::vector<std::size_t>& ends);
+    void search_lines(std::string_view window, bool is_last);
 
     const SearchOptions& options_;
     const NulMeaning meaning_;

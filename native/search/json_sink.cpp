@@ -20,6 +20,7 @@ void append_json_bytes(std::string& output, std::string_view bytes) {
 }
 
 void JsonSink::begin_file(std::string_view path) {
+    begin_output_of_file();
     path_.clear();
     append_json_bytes(path_, path);
     output_ += R"({"type":"begin","data":{"path":)" + path_ + "}}\n";
@@ -37,8 +38,10 @@ void JsonSink::add_lines(std::string_view type, const FoundLines& lines) {
         output_ += "{\"match\":";
         append_json_bytes(output_, lines.bytes.substr(begin, end - begin));
         output_ += ",\"start\":" + std::to_string(begin) + ",\"end\":" + std::to_string(end) + '}';
+        end_step();
     }
     output_ += "]}}\n";
+    end_step();
 }
 
 void JsonSink::end_file(const FileCounts& counts) {
@@ -48,11 +51,9 @@ void JsonSink::end_file(const FileCounts& counts) {
                R"("searches_with_match":)" +
                (counts.num_matched_lines != 0 ? "1" : "0") +
                ",\"bytes_searched\":" + std::to_string(counts.num_bytes) +
-               ",\"bytes_printed\":" + std::to_string(output_.size()) +
+               ",\"bytes_printed\":" + std::to_string(output_size_of_file()) +
                ",\"matched_lines\":" + std::to_string(counts.num_lines) +
                ",\"matches\":" + std::to_string(counts.num_matches) + "}}}\n";
 }
-
-LineSink::Output JsonSink::take_output() { return {std::exchange(output_, {})}; }
 
 }  // namespace gompfs::search

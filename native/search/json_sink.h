@@ -14,20 +14,17 @@ void append_json_bytes(std::string& output, std::string_view bytes);
 
 class JsonSink : public LineSink {
   public:
-    explicit JsonSink(const SearchOptions& options) : options_(options) {}
+    using LineSink::LineSink;
 
     void begin_file(std::string_view path) override;
     void matched(const FoundLines& lines) override { add_lines("match", lines); }
     void context(const FoundLines& line) override { add_lines("context", line); }
     void gap() override {}
     void end_file(const FileCounts& counts) override;
-    Output take_output() override;
 
   private:
     void add_lines(std::string_view type, const FoundLines& lines);
 
-    const SearchOptions& options_;
-    std::string output_;
     std::string path_;  // as JSON
 };
 

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "search/matcher.h"
+#include "search/search_options.h"
 
 namespace gompfs::search {
 
@@ -36,7 +39,14 @@ struct FileCounts {
 // Called for each file in turn, on one thread.
 class LineSink {
   public:
+    // Calls when_full() between two steps of writing when a file's output that was not taken has
+    // become max_output bytes long. It may take the output, or throw.
+    LineSink(const SearchOptions& options, std::size_t max_output, std::function<void()> when_full)
+        : options_(options), max_output_(max_output), when_full_(std::move(when_full)) {}
     virtual ~LineSink() = default;
+    LineSink(const LineSink&) = delete;
+    LineSink& operator=(const LineSink&) = delete;
+
     virtual void begin_file(std::string_view path) = 0;
     virtual void matched(const FoundLines& lines) = 0;
     virtual void context(const FoundLines& line) = 0;
@@ -48,7 +58,47 @@ class LineSink {
         std::string text;
         bool needs_separator = false;
     };
-    virtual Output take_output() = 0;
+    Output take_output() {
+        file_begin_ = 0;
+        num_taken_ += output_.size();
+        return {std::exchange(output_, {}), std::exchange(begins_with_lines_, false)};
+    }
+
+    // Drops what was written for the last file, if nothing of it was taken.
+    void drop_file() {
+        output_.resize(file_begin_);
+        begins_with_lines_ = begins_with_lines_ && file_begin_ != 0;
+    }
+
+    // The size of the output that was not taken.
+    std::size_t size() const { return output_.size(); }
+
+  protected:
+    void begin_output_of_file() {
+        file_begin_ = output_.size();
+        num_taken_before_file_ = num_taken_ + file_begin_;
+    }
+
+    std::uint64_t output_size_of_file() const {
+        return num_taken_ + output_.size() - num_taken_before_file_;
+    }
+
+    // To be called where the output may be taken.
+    void end_step() {
+        if (output_.size() - file_begin_ >= max_output_) {
+            when_full_();
+        }
+    }
+
+    const SearchOptions& options_;
+    std::string output_;              // that was not taken
+    bool begins_with_lines_ = false;  // output_ does
+
+  private:
+    const std::size_t max_output_;
+    const std::function<void()> when_full_;
+    std::size_t file_begin_ = 0;                               // of the last file in output_
+    std::uint64_t num_taken_ = 0, num_taken_before_file_ = 0;  // bytes
 };
 
 }  // namespace gompfs::search

@@ -16,15 +16,32 @@ constexpr std::string_view kSpace = "\t\v\f\r ";
 
 using Kind = SearchOptions::Output;
 
+// Those of the matches, which are in order, that overlap [begin, end).
+std::span<const Match> overlapping(std::span<const Match> matches, std::size_t begin,
+                                   std::size_t end) {
+    const auto first = std::partition_point(matches.begin(), matches.end(),
+                                            [&](const Match& match) { return match.end <= begin; });
+    const auto last = std::partition_point(first, matches.end(),
+                                           [&](const Match& match) { return match.begin < end; });
+    return {first, last};
+}
+
 // The matches that overlap [begin, end), cut to it, with offsets from `begin`.
 std::vector<Match> matches_in(std::span<const Match> matches, std::size_t begin, std::size_t end) {
     std::vector<Match> inside;
-    for (const auto [first, last] : matches) {
-        if (first < end && last > begin) {
-            inside.push_back({std::max(first, begin) - begin, std::min(last, end) - begin});
-        }
+    for (const auto [first, last] : overlapping(matches, begin, end)) {
+        inside.push_back({std::max(first, begin) - begin, std::min(last, end) - begin});
     }
     return inside;
+}
+
+// How many of the matches, which are in order, begin in [begin, end).
+std::size_t count_begins(std::span<const Match> matches, std::size_t begin, std::size_t end) {
+    const auto rank = [&](std::size_t position) {
+        return std::partition_point(matches.begin(), matches.end(),
+                                    [&](const Match& match) { return match.begin < position; });
+    };
+    return begin < end ? static_cast<std::size_t>(rank(end) - rank(begin)) : 0;
 }
 
 std::optional<std::size_t> first_column(const FoundLines& lines) {
@@ -52,6 +69,7 @@ std::string TextSink::separator(const SearchOptions& options) {
 }
 
 void TextSink::begin_file(std::string_view path) {
+    begin_output_of_file();
     path_ = path;
     std::replace(path_.begin(), path_.end(), '/', options_.path_separator);
     has_lines_ = false;
@@ -153,9 +171,7 @@ void TextSink::add_long_line(std::string_view line, std::span<const Match> match
     if (options_.has_preview) {
         const std::size_t end = end_of_graphemes(line, options_.max_columns);
         add_text(without_newline(line.substr(0, end)), matches);
-        const auto num_more = std::count_if(
-            matches.begin(), matches.end(),
-            [&](const Match& match) { return match.begin >= end && match.begin < line.size(); });
+        const std::size_t num_more = count_begins(matches, end, line.size());
         output_ += matches.empty() ? " [... omitted end of long line]"
                                    : " [... " + std::to_string(num_more) +
                                          (num_more == 1 ? " more match]" : " more matches]");
@@ -180,6 +196,7 @@ void TextSink::add_matches(const FoundLines& lines) {
         add_prefix({lines.line_number, lines.file_offset + begin, begin});
         const Match whole{0, end - begin};
         add_line(lines.printed.substr(begin, end - begin), matches_of_line(lines, whole), 1);
+        end_step();
     }
 }
 
@@ -189,12 +206,13 @@ void TextSink::add_matches_by_line(const FoundLines& lines) {
     std::uint64_t number = lines.line_number;
     for (std::size_t at = 0; at < lines.printed.size(); ++number) {
         const Line line = line_from(lines.printed, at);
-        for (const auto [begin, end] : lines.matches) {
+        for (const auto [begin, end] : overlapping(lines.matches, line.begin, line.end)) {
             const std::size_t first = std::max(begin, line.begin), last = std::min(end, line.end);
             if (first < last) {
                 add_prefix({number, lines.file_offset + begin, begin});
                 const Match whole{0, last - first};
                 add_line(lines.printed.substr(first, last - first), {&whole, 1}, 1);
+                end_step();
             }
         }
         at = line.next;
@@ -206,6 +224,7 @@ void TextSink::add_each_match(const FoundLines& lines) {
     for (const Match& match : lines.matches) {
         add_prefix({lines.line_number, lines.file_offset + match.begin, match.begin});
         add_line(lines.printed, matches_of_line(lines, match), lines.num_matches);
+        end_step();
     }
 }
 
@@ -220,6 +239,7 @@ void TextSink::add_line_of_each_match(const FoundLines& lines) {
         add_prefix({number, lines.file_offset + line.begin, match.begin - line.begin});
         add_line(lines.printed.substr(line.begin, line.next - line.begin),
                  matches_in({&match, 1}, line.begin, line.next), lines.num_matches);
+        end_step();
     }
 }
 
@@ -231,6 +251,7 @@ void TextSink::add_several(const FoundLines& lines) {
         add_prefix({number++, lines.file_offset + at, first_column(lines)});
         add_line(lines.printed.substr(at, next - at), matches_in(lines.matches, at, next),
                  lines.num_matches);
+        end_step();
         at = next;
     }
 }
@@ -253,6 +274,7 @@ void TextSink::add_lines(const FoundLines& lines, bool is_context) {
     } else {
         is_one_line_ ? add_each_match(lines) : add_line_of_each_match(lines);
     }
+    end_step();
 }
 
 void TextSink::gap() {
@@ -295,10 +317,6 @@ void TextSink::add_binary_message(const FileCounts& counts) {
                              : "binary file matches";
     output_ +=
         " (found \"\\0\" byte around offset " + std::to_string(*counts.binary_offset) + ")\n";
-}
-
-LineSink::Output TextSink::take_output() {
-    return {std::exchange(output_, {}), std::exchange(begins_with_lines_, false)};
 }
 
 }  // namespace gompfs::search

@@ -14,14 +14,13 @@ namespace gompfs::search {
 
 class TextSink : public LineSink {
   public:
-    explicit TextSink(const SearchOptions& options) : options_(options) {}
+    using LineSink::LineSink;
 
     void begin_file(std::string_view path) override;
     void matched(const FoundLines& lines) override { add_lines(lines, false); }
     void context(const FoundLines& line) override { add_lines(line, true); }
     void gap() override;
     void end_file(const FileCounts& counts) override;
-    Output take_output() override;
 
     // What stands between the outputs of two files.
     static std::string separator(const SearchOptions& options);
@@ -57,11 +56,8 @@ class TextSink : public LineSink {
         return options_.max_columns != 0 && line.size() > options_.max_columns;
     }
 
-    const SearchOptions& options_;
-    std::string output_;
     std::string path_;
-    bool has_lines_ = false;          // of the file
-    bool begins_with_lines_ = false;  // the output does
+    bool has_lines_ = false;  // of the file
     // What is printed now: a line of context; a line that was found alone.
     bool is_context_ = false, is_one_line_ = true;
 };

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shlex
+import signal
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +57,32 @@ def test_a_fifo_is_no_archive(gompfs, tmp_path, command):
     os.mkfifo(tmp_path / "fifo")
     result = gompfs(command, "fifo")
     assert (result.status, result.error_line) == (1, "fifo: not a regular file")
+
+
+@pytest.mark.parametrize("command", ["grep -a '' large.gomp", "cat large.gomp large"])
+def test_a_write_that_a_signal_ends_early(tmp_path, command):
+    """With PYTHONUNBUFFERED, the rest of a piece of output was lost when the process was stopped and went on."""
+    lines = b"".join(b"%d\n" % number for number in range(1 << 18))
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "large").write_bytes(lines)
+    assert in_shell(tmp_path, "$gompfs pack --no-stats tree large.gomp").returncode == 0
+    arguments = shlex.split(f"{command} --color never" if command.startswith("grep") else command)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "gompfs", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+    )
+    with process, process.stdout as output:
+        full = fcntl.fcntl(output, fcntl.F_GETPIPE_SZ)
+        while int.from_bytes(fcntl.ioctl(output, termios.FIONREAD, bytes(4)), sys.byteorder) < full:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.2)
+        found = output.read()
+    assert (process.returncode, found.replace(b"large:", b"")) == (0, lines)
 
 
 def test_standard_input_is_no_archive(gompfs, archive):

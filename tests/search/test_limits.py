@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import random
+import re
 import resource
 import signal
 import string
 import subprocess
 import sys
 import time
+from itertools import starmap, zip_longest
+from operator import eq
 from pathlib import Path
+from typing import IO
 
 import pytest
 from tree_helpers import pack
@@ -74,10 +79,10 @@ sys.exit(status)
 """
 
 
-def run_in_child(*arguments: object) -> tuple[int, bytes, str, int]:
+def run_in_child(*arguments: object, output: int | IO[bytes] = subprocess.PIPE) -> tuple[int, bytes, str, int]:
     """Runs gompfs. Returns its status, its output, its messages, and the peak of its memory in MiB."""
     command = (sys.executable, "-P", "-c", _CHILD, *map(str, arguments))
-    done = subprocess.run(command, capture_output=True, check=False)
+    done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
     *messages, peak = done.stderr.decode().splitlines()
     return done.returncode, done.stdout, "\n".join(messages), int(peak) >> 10
 
@@ -106,6 +111,66 @@ def test_much_output_of_many_files(tmp_path: Path) -> None:
     assert (status, message) == (0, "")
     assert output == b"".join((b"%02d:" % number + b"x" * 99 + b"\n") * 80_000 for number in range(40))
     assert peak < 500
+
+
+@pytest.fixture(scope="module")
+def dense(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive beside its tree: files in which nearly everything matches, between small ones."""
+    root = tmp_path_factory.mktemp("dense")
+    (root / "tree").mkdir()
+    files = {
+        "a": b"x1\nb\n",
+        "b": b"x y " * 8_000 + b"\n" + b"end x\n",
+        "c": b"y\nx\n" * (1 << 19),
+        "d": b"b\nx2\n",
+        "e": b"x\n" * (9 << 20),
+        "f": b"x3\n",
+    }
+    for name, content in files.items():
+        (root / "tree" / name).write_bytes(content)
+    pack(root / "tree.gomp", root / "tree", stats=False)
+    return root
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--vimgrep", "x", "a", "b", "d"],
+        ["--vimgrep", "-U", r"x\sy", "b", "d"],
+        ["-n", "x", "c", "d", "e", "f"],
+        ["-o", "--heading", "x", "c", "d"],
+        ["-no", "-C1", "x", "a", "b", "c", "d"],
+        ["-nb", "-A1", "x", "a", "c", "f"],
+        ["-Uno", r"x\n", "a", "c", "d"],
+        ["--passthru", "-M9", "--max-columns-preview", "x", "b", "c"],
+        ["-c", "-m3000000", "x"],
+        ["-v", "nothing"],
+        ["--json", "x", "a", "b", "d"],
+    ],
+    ids=" ".join,
+)
+def test_much_output_of_one_file(dense: Path, options: list[str]) -> None:
+    """--vimgrep of one line of 150 kB took 14 GB."""
+    position = next(index for index, option in enumerate(options) if not option.startswith("-")) + 1
+    with (dense / "expected").open("wb") as expected, (dense / "found").open("wb") as found:
+        command = ["rg", "--no-config", "--sort=path", *options]
+        subprocess.run(command, cwd=dense / "tree", stdin=subprocess.DEVNULL, stdout=expected, check=True)
+        archive = [str(dense / "tree.gomp")]
+        status, _, message, peak = run_in_child(
+            "grep", "-j2", "--sort=path", *options[:position], *archive, *options[position:], output=found
+        )
+    assert (status, message) == (0, "")
+    assert peak < 250
+    if "--json" not in options:
+        assert filecmp.cmp(dense / "found", dense / "expected", shallow=False)
+        return
+    with (dense / "found").open("rb") as found, (dense / "expected").open("rb") as expected:
+        assert all(starmap(eq, zip_longest(map(without_times, found), map(without_times, expected))))
+
+
+def without_times(line: bytes) -> bytes:
+    return b"" if line.startswith(b'{"data":{"elapsed_total"') else re.sub(rb'"elapsed":{[^}]*}', b"", line)
 
 
 _INTERRUPTIBLE = """

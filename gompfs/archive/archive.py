@@ -133,7 +133,7 @@ class Archive(Entries):
         return IndexReader(image, self.path, self.superblock.version, self._data_end, self.block_size)
 
     def _open_heads(self) -> AnyPartHeads:
-        return open_part_heads(self._file, self.engine, self.segments, self.sections, self.block_size)
+        return open_part_heads(self._file, self.engine, self.segments, self.sections, self.block_size, self._cache_size)
 
     def _start_blocks(self, *, on_cpu: bool = False) -> BlockService:
         blocks = BlockService(

@@ -27,16 +27,23 @@ if TYPE_CHECKING:
 
 BlockRanges = tuple["memoryview[int]", "memoryview[int]"]
 _NO_BLOCKS: memoryview[int] = memoryview(b"")
-_CAPACITY = 32 << 20  # bytes of decoded heads: about 140 parts of 512 KiB
+_MAX_CAPACITY = 32 << 20  # bytes of decoded heads: about 140 parts of 512 KiB
 
 
 def open_part_heads(
-    file: ArchiveFile, engine: Engine, segments: Sequence[Segment], sections: Sequence[Section], block_size: int
+    file: ArchiveFile,
+    engine: Engine,
+    segments: Sequence[Segment],
+    sections: Sequence[Section],
+    block_size: int,
+    capacity: int = _MAX_CAPACITY,
 ) -> AnyPartHeads:
     """Returns the heads of all segments, for blocks that `engine` decodes.
 
-    They and the dictionary are read from `file` when they are needed.
+    They and the dictionary are read from `file` when they are needed. At most `capacity` bytes of decoded heads are
+    kept, and never more than 32 MiB.
     """
+    capacity = min(capacity, _MAX_CAPACITY)
     words = {section.segment: section for section in sections if section.kind == WORD_SECTION}
     dictionary = next((section for section in sections if is_dictionary(section)), None)
     columns = []
@@ -58,9 +65,9 @@ def open_part_heads(
         from gompfs.codec.reference_heads import ReferencePartHeads, SegmentHeads
 
         of_segments = [SegmentHeads(*each) for each in columns]
-        return ReferencePartHeads(of_segments, _block_ranges(dictionary), read, _CAPACITY)
+        return ReferencePartHeads(of_segments, _block_ranges(dictionary), read, capacity)
     file_or_none = for_native(file) if columns else -1
-    return PartHeads(columns, file_or_none, _CAPACITY, engine.num_threads, _block_ranges(dictionary))
+    return PartHeads(columns, file_or_none, capacity, engine.num_threads, _block_ranges(dictionary))
 
 
 def _block_ranges(section: Section | None) -> BlockRanges:

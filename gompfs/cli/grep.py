@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
 
-_CACHE_SIZE = 16 << 20
+_CACHE_SIZE = 8 << 20
 _EXIT_NO_MATCH = 1
 _EXIT_ERROR = 2
 

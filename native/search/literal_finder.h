@@ -1,11 +1,10 @@
 // Finds one literal in a text, with its case or without (for ASCII letters).
 //
-// Texts are compared 16 positions at a time, at the two bytes of the literal that are rarest in
+// Texts are compared many positions at a time, at the two bytes of the literal that are rarest in
 // source code and prose. Only where both occur, the whole literal is compared.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -28,8 +27,8 @@ class LiteralFinder {
 
     std::string literal_;
     bool is_caseless_;
-    std::size_t rare_[2];        // offsets in the literal
-    std::uint8_t case_bits_[2];  // 0x20 where case does not matter, else 0
+    std::size_t rare_[2];  // offsets in the literal
+    char case_bits_[2];    // 0x20 where case does not matter, else 0
 };
 
 }  // namespace gompfs::search

@@ -1,4 +1,4 @@
-"""Sets of literals, which are found without PCRE2, beside ripgrep."""
+"""Literals and sets of them, which are found without PCRE2, beside ripgrep."""
 
 from __future__ import annotations
 
@@ -91,3 +91,15 @@ def test_literals_that_nearly_match_everywhere(capfdbinary: Capture, tmp_path: P
     patterns = tmp_path / "patterns"
     patterns.write_text("\n".join("a" * size + "b" for size in range(2, 250)) + "\n")
     assert run(["grep", "-F", "-f", str(patterns), str(archive)]) == 1
+
+
+@pytest.mark.parametrize("options", [["-F", "needle"], ["-F", "ne"], ["-F", "e"], ["-i", "NEedle"]], ids=" ".join)
+def test_a_literal_at_every_offset(capfdbinary: Capture, tmp_path: Path, options: list[str]) -> None:
+    """Many positions are compared at once: the literal begins at each of them, up to the end of the file."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for offset in range(200):
+        (tree / f"{offset:03}").write_text("x" * offset + "Needle needle"[offset % 8 :] + "y" * (offset % 3 * 40))
+        (tree / f"{offset:03}-near").write_text("n.e.d.l.needl.eedle" * (offset // 19) + "\n" * offset)
+    pack(tmp_path / "tree.gomp", tree, stats=True)
+    check(capfdbinary, tree, tmp_path / "tree.gomp", options)

@@ -168,7 +168,7 @@ class ArchiveFiles:
         return io.TextIOWrapper(binary, io.text_encoding(encoding), errors, newline)
 
     def read(self, path: AnyPath) -> bytes:
-        """Returns the whole content of a file. Raises CorruptBlockError."""
+        """Returns the whole content of a file. Raises CorruptBlockError, and MemoryError if it is too large."""
         return read_file(self.archive, self.file_inode(path), os.fspath(path))
 
     def read_many(

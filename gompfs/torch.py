@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive import Archive
-from gompfs.archive.index_arrays import file_sizes
+from gompfs.archive.index_arrays import all_extents, file_sizes
 from gompfs.arrays.line_index import LineIndex
 from gompfs.arrays.memory import device_number
 from gompfs.engine import select_engine
-from gompfs.errors import ArchiveFormatError, OptionError
+from gompfs.errors import ArchiveFormatError, CorruptIndexError, OptionError
 from gompfs.files import AnyPath, ArchiveFiles
 from gompfs.options import GpuOptions
 
@@ -70,7 +70,8 @@ class ArchiveDataset:
     ) -> None:
         """Opens the archive, and finds the samples.
 
-        Raises OptionError for wrong arguments, and the errors of `gompfs.open` and, with `lines`, of `read_many`.
+        Raises OptionError for wrong arguments, and the errors of `gompfs.open` and, with `lines`, of `read_many`; then
+        also MemoryError if there are too many lines.
         """
         if output not in OUTPUTS:
             raise OptionError(f"unknown output {output!r}; use one of {', '.join(OUTPUTS)}")
@@ -96,13 +97,15 @@ class ArchiveDataset:
             if files != "*":
                 inos = _matching(self.files.archive, re.compile(fnmatch.translate(files)))
                 columns = columns[np.isin(columns[:, 0], np.array(inos, np.int64))]
+        if (columns[:, 1] < 0).any():
+            raise CorruptIndexError("table inode has impossible sizes", archive=self._path)
         return columns[:, 0].copy(), columns[:, 1].copy()
 
     def _find_lines(self, sizes: NDArray[np.int64]) -> LineIndex:
         """Finds the lines of all files, on all cores."""
         archive = Archive(self._path, engine=select_engine("cpu"), verify=self._verify)
         with ArchiveFiles(archive) as files:
-            return LineIndex(files.read_many, self._inos, sizes)
+            return LineIndex(files.read_many, self._inos, sizes, all_extents(archive))
 
     @property
     def files(self) -> ArchiveFiles:

@@ -188,8 +188,11 @@ class RangePlan:
         Raises what the function of `find_layouts_with` raises, and ValueError if the output would be too large.
         """
 
-    def locate(self) -> ReadFailure | None:
-        """Finds the pieces. They take memory in proportion to the output: allocate the output first."""
+    def locate(self, memory: int) -> ReadFailure | None:
+        """Finds the pieces. They take memory in proportion to the output: allocate the output first.
+
+        Raises MemoryError if they need more than `memory` bytes. Then it may be called again.
+        """
 
     def range_of(self, block: int) -> int:
         """Returns the first range that has bytes of a block."""

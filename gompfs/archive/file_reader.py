@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gompfs.archive.archive import Archive
 from gompfs.errors import GompfsError, display_path
 from gompfs.forks import call_in_child
+from gompfs.memory import check_memory_for
 from gompfs.model import Inode
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class _RawFile(io.RawIOBase):
 
     def readall(self) -> bytes:
         self._check_open()
+        check_memory_for(2 * (self.inode.size - self._position))  # the pieces are joined
         contents = []
         while pieces := self._read_pieces(_READ_SIZE):
             contents.append(b"".join(pieces))  # join each batch at once: the views keep whole blocks in memory
@@ -105,6 +107,9 @@ class _RawFile(io.RawIOBase):
 
 
 def read_file(archive: Archive, inode: Inode, name: str | bytes) -> bytes:
-    """Returns the whole content of a regular file. `name` is its path, for messages. Raises CorruptBlockError."""
+    """Returns the whole content of a regular file. `name` is its path, for messages.
+
+    Raises CorruptBlockError, and MemoryError if it is larger than the free memory.
+    """
     with _RawFile(archive, inode, name) as file:
         return file.readall()

@@ -23,6 +23,7 @@ from gompfs.arrays.result import Arrays
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, CorruptIndexError, GompfsError, OptionError, display_path
 from gompfs.gpu.spread import cut_evenly, run_together
+from gompfs.memory import ALWAYS_FREE, check_memory_for, free_memory
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class ArrayReader:
 
     def _read_on_host(self, plan: RangePlan, ranges: Ranges, out: Any) -> Arrays:
         size = int(plan.offsets[-1])
+        if out is None:
+            check_memory_for(size)  # before the decoder uses it: sizes may be forged
         data = np.empty(size, np.uint8) if out is None else host_memory(out, size)
         self._locate(plan, ranges)
         engine = self._archive.engine
@@ -103,7 +106,10 @@ class ArrayReader:
         return reader
 
     def _locate(self, plan: RangePlan, ranges: Ranges) -> None:
-        failure = plan.locate()
+        try:
+            failure = plan.locate(ALWAYS_FREE)
+        except MemoryError:
+            failure = plan.locate(free_memory())
         if failure is not None:
             raise self._error(failure, ranges, plan.failed_range)
 

@@ -69,7 +69,7 @@ def repack_command(
 
     leave_on_sigterm()
     check_target([], Path(target))
-    with opened(archive, engine=values["engine"], num_threads=values["jobs"]) as source:
+    with opened(archive, engine=values["engine"], num_threads=values["jobs"], verify=True) as source:
         run_packing(
             Path(target),
             lambda: source.index.totals()[1],

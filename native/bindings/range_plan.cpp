@@ -61,9 +61,9 @@ void make_plan(BoundPlan* memory, BlockReader& reader, const Array<std::uint64_t
     new (memory) BoundPlan(reader, ranges);
 }
 
-std::optional<ReadFailure> locate(BoundPlan& bound) {
+std::optional<ReadFailure> locate(BoundPlan& bound, std::uint64_t memory) {
     const nb::gil_scoped_release release;
-    return failure_or_none(bound.plan.locate());
+    return failure_or_none(bound.plan.locate(memory));
 }
 
 nb::object holes(const BoundPlan& bound) {
@@ -122,7 +122,7 @@ nb::object column(const BoundPlan& bound) {
 void bind_range_plan(nb::module_& blocks) {
     nb::class_<BoundPlan>(blocks, "RangePlan")
         .def("__init__", &make_plan, "reader"_a, "inos"_a, "begins"_a, "ends"_a)
-        .def("locate", &locate)
+        .def("locate", &locate, "memory"_a)
         .def_prop_ro("failure",
                      [](const BoundPlan& bound) { return failure_or_none(bound.failure); })
         .def_prop_ro("failed_range",

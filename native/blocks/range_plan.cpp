@@ -7,11 +7,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
 
 namespace gompfs {
+
+namespace {
+
+// Of a piece with its columns, while a vector of pieces grows. In bytes.
+constexpr std::uint64_t kMemoryPerPiece = 128;
+
+}  // namespace
 
 RangePlan::RangePlan(std::uint64_t num_blocks, std::uint64_t block_size, const FindFile& find_file,
                      std::span<const FileRange> ranges, ReadFailure& failure)
@@ -48,7 +56,9 @@ RangePlan::RangePlan(std::uint64_t num_blocks, std::uint64_t block_size, const F
     }
 }
 
-ReadFailure RangePlan::locate() {
+ReadFailure RangePlan::locate(std::uint64_t memory) {
+    const std::uint64_t most = memory / kMemoryPerPiece;
+    holes_.clear();
     std::vector<Piece> pieces;
     ReadFailure failure;
     for (const std::uint32_t number : order_) {
@@ -73,6 +83,9 @@ ReadFailure RangePlan::locate() {
             });
         if (failure) {
             return failure;
+        }
+        if (pieces.size() + holes_.size() > most) {
+            throw std::bad_alloc();
         }
     }
     store(pieces);

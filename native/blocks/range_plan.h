@@ -43,8 +43,11 @@ class RangePlan {
     RangePlan(std::uint64_t num_blocks, std::uint64_t block_size, const FindFile& find_file,
               std::span<const FileRange> ranges, ReadFailure& failure);
 
-    // Finds the pieces. Returns the failure of the first range that lies outside the stream.
-    ReadFailure locate();
+    // Finds the pieces. Returns the failure of the first range that lies outside the stream. Throws
+    // std::bad_alloc if pieces and holes need more than `memory` bytes: files that claim extents of
+    // single bytes have far more of them than an output of the same size usually has. Then it may
+    // be called again.
+    ReadFailure locate(std::uint64_t memory);
 
     std::size_t size() const { return ranges_.size(); }
     std::size_t failed_range() const { return failed_range_; }

@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from io import FileIO, TextIOWrapper
 from pathlib import Path
 
+from examine_uses import uses
 from kernel import mounted, use
 from oracle import MAX_SIZE, OracleError, Reading, TooMuchError, count_lines, read_archive
 
@@ -99,17 +100,18 @@ class Examination:
         return [
             ("slow reading", self._read_slowly),
             ("verify", self._verify),
-            ("info", lambda: self._say("info", "--json")),
+            ("info", lambda: self.say("info", "--json")),
             ("ls", self._list),
-            ("ls -l", lambda: self._say("ls", "-lR")),
+            ("ls -l", lambda: self.say("ls", "-lR")),
             ("extract", self._extract),
             ("cat", lambda: self._cat(rng)),
             ("stats wordcount", self._count_words),
             ("stats sequence_count", self._count_sequences),
-            (f"stats {statistic}", lambda: self._say("stats", statistic)),
-            ("stats overlap", lambda: self._say("stats", "overlap", __file__, "--n", str(rng.randrange(1, 5)))),
+            (f"stats {statistic}", lambda: self.say("stats", statistic)),
+            ("stats overlap", lambda: self.say("stats", "overlap", __file__, "--n", str(rng.randrange(1, 5)))),
             ("stats --file", lambda: self._count_in_file(rng)),
             ("mount", self._mount),
+            *uses(self, rng),
         ]
 
     def finding(self, kind: str, text: str) -> None:
@@ -128,7 +130,7 @@ class Examination:
             self.reading, self.problem = None, str(error)
 
     def _verify(self) -> None:
-        outcome = self._command("verify", "--json")
+        outcome = self.command("verify", "--json")
         if outcome.status == 0:
             self.is_sound = True
             self.tell("sound", "")
@@ -139,13 +141,13 @@ class Examination:
             if not report["damages"] and not report["problems"]:
                 self.finding("no reason", "verify has status 1 and no damage")
 
-    def _say(self, *arguments: str) -> None:
-        outcome = self._command(*arguments)
+    def say(self, *arguments: str) -> None:
+        outcome = self.command(*arguments)
         if self.is_sound and outcome.status and not any(text in outcome.err for text in _NO_RESULT):
             self.finding("refused", f"{' '.join(arguments)} of an archive that verify calls sound: {outcome.err[:300]}")
 
     def _list(self) -> None:
-        outcome = self._command("ls", "-R", "--json")
+        outcome = self.command("ls", "-R", "--json")
         if not (self.is_sound and self.reading) or len(outcome.out) >= _MAX_OUTPUT:
             return
         listed = {
@@ -157,7 +159,7 @@ class Examination:
 
     def _extract(self) -> None:
         target = self.scratch / "extracted"
-        outcome = self._command("extract", "--verify", "-q", "-C", str(target))
+        outcome = self.command("extract", "--verify", "-q", "-C", str(target))
         try:
             if self.is_sound and outcome.status and not _is_of_file_system(outcome.err):
                 self.finding("refused", f"extract of an archive that verify calls sound: {outcome.err[:300]}")
@@ -167,7 +169,7 @@ class Examination:
                 is_small_file = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SIZE
                 if is_small_file and os.access(full, os.R_OK) and os.fsdecode(path) not in left_out:
                     content = Path(os.fsdecode(full)).read_bytes()
-                    self._compare("extract", path, content, verify=True, is_whole=outcome.status == 0)
+                    self.compare("extract", path, content, verify=True, is_whole=outcome.status == 0)
         finally:
             remove(target)
 
@@ -180,9 +182,9 @@ class Examination:
             if b"\0" in path or path.startswith(b"-"):
                 continue
             with _limited_files():
-                outcome = self._command("cat", "--verify", "--", os.fsdecode(path))
+                outcome = self.command("cat", "--verify", "--", os.fsdecode(path))
             if outcome.status == 0:
-                self._compare("cat", path, outcome.out, verify=True)
+                self.compare("cat", path, outcome.out, verify=True)
             elif self.is_sound and self.reading is not None:
                 self.finding("refused", f"cat of an archive that verify calls sound: {outcome.err[:300]}")
 
@@ -193,7 +195,7 @@ class Examination:
         self._count("sequence_count", 3)
 
     def _count(self, name: str, num_words: int) -> None:
-        outcome = self._command("stats", name)
+        outcome = self.command("stats", name)
         if not self.is_sound:
             return
         if outcome.status:
@@ -215,7 +217,7 @@ class Examination:
         if not paths:
             return
         path = rng.choice(paths)
-        outcome = self._command("stats", "wordcount", "--file", os.fsdecode(path))
+        outcome = self.command("stats", "wordcount", "--file", os.fsdecode(path))
         ino = self.reading.paths[path].ino
         if self.is_sound and self.reading.is_text(ino):
             words = self.reading.words_of(ino)
@@ -235,13 +237,13 @@ class Examination:
         for text in errors.found:
             self.finding("unforeseen", f"mount: {text[:300]}")
         for path, content in contents.items():
-            self._compare("mount", path, content, verify=False)
+            self.compare("mount", path, content, verify=False)
         if self.is_sound and counts is not None and not self._agrees(counts, 1):
             self.finding("wrong counts", "stats/wordcount of a mount of an archive that verify calls sound")
 
     # Helpers
 
-    def _compare(self, command: str, path: bytes, content: bytes, *, verify: bool, is_whole: bool = True) -> None:
+    def compare(self, command: str, path: bytes, content: bytes, *, verify: bool, is_whole: bool = True) -> None:
         """Checks the bytes of a file that was returned without an error."""
         if self.reading is not None:
             try:
@@ -261,7 +263,7 @@ class Examination:
             if content not in known:
                 self.finding("wrong bytes", f"{command}: {path!r}: {len(content)} bytes, not those of the seed")
 
-    def _command(self, *arguments: str) -> Outcome:
+    def command(self, *arguments: str) -> Outcome:
         """Runs a gompfs command in this process, with its output redirected to files."""
         name, *rest = arguments
         options, paths = (rest[: rest.index("--")], rest[rest.index("--") + 1 :]) if "--" in rest else (rest, [])
@@ -284,9 +286,10 @@ class Examination:
                     "internal error" if text != "out of memory" else "memory", f"{command}: {outcome.err[-400:]}"
                 )
                 break
-        if outcome.status not in (0, 1):
+        statuses, silent = ((0, 1, 2), 2) if command.startswith("grep") else ((0, 1), 1)
+        if outcome.status not in statuses:
             self.finding("status", f"{command}: {outcome.status}: {outcome.err[:300]}")
-        elif outcome.status == 1 and "verify" not in command and "gompfs: " not in outcome.err:
+        elif outcome.status == silent and "verify" not in command and "gompfs: " not in outcome.err:
             self.finding("no reason", f"{command} has status 1 and says nothing")
         if any(not line.startswith("gompfs: ") for line in outcome.err.splitlines()):
             self.finding("status", f"{command}: a line that is no message: {outcome.err[:300]}")

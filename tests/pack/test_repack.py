@@ -14,6 +14,7 @@ from tree_helpers import Seen, add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import BLOCK_HEADER_SIZE, build_block, parse_block_header
 from gompfs.engine import select_engine
 from gompfs.model import MAX_TIME_NS
 from gompfs.options import PackOptions
@@ -220,3 +221,22 @@ def test_targets_that_are_refused(shared_odd_tree: Path, tmp_path: Path, capfdbi
     assert stat.S_ISREG(other.stat().st_mode)
     assert other.read_text() == "not an archive"
     assert run(["repack", str(tmp_path / "none"), str(tmp_path / "new.gomp")]) == 1
+
+
+def test_content_of_a_wrong_checksum(tmp_path: Path, capfdbinary: Output) -> None:
+    """The new archive would have right checksums for content that `verify` finds damaged in the old one."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/noise").write_bytes(os.urandom(30_000))
+    archive = tmp_path / "a.gomp"
+    pack(archive, tmp_path / "tree")
+    with Archive(archive) as opened:
+        blocks = opened.segments[0].blocks
+        begin, size = int(blocks.archive_offsets[0]), int(blocks.compressed_sizes[0])
+    content = bytearray(archive.read_bytes())
+    header = parse_block_header(content[begin : begin + size])
+    payload = bytes(content[begin + BLOCK_HEADER_SIZE : begin + size])
+    content[begin : begin + size] = build_block(header.codec, payload, bytes(30_000)).data
+    archive.write_bytes(content)
+    assert run(["repack", str(archive), str(tmp_path / "new.gomp")]) == 1
+    assert b"noise: block 0: the decompressed bytes do not match their checksum" in capfdbinary.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["a.gomp", "tree"]

@@ -313,6 +313,13 @@ def test_arrays(tmp_path: Path) -> None:
     assert rows["gompresso-bit, read_many"]["ratio"] > 1.5
 
 
+def test_epoch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (table,) = run(tmp_path, "epoch", CORPUS, "--workers", "2", "--batch", "2", "--rounds", "1", "--only", "byte")
+    assert {"gompresso-byte", "gompfs, mounted", "the files themselves"} <= set(table["rows"])
+    assert all(row["files/s"] > 0 for row in table["rows"].values() if row["files/s"] != NOT_INSTALLED)
+
+
 def test_brackets_in_a_cell_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     report = tool_module("bench.report").Report("a table", ["seconds"])
     report.add("gompfs", "needs CuPy: pip install 'gompfs[gpu-cuda13]'")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ from tools.experiments.run import Settings, run_experiments
 from .arrays import ARCHIVES, measure_arrays
 from .compress import DEVICES, measure_compress
 from .decode import measure_decode
+from .epoch import measure_epoch
 from .grammar import measure_grammar
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
 from .options import (
@@ -335,6 +337,22 @@ def size(
 def arrays(tree: Path, num_files: int, only: tuple[str, ...], rounds: int, json_path: Path | None) -> None:
     """Speed of reading many files of TREE into one array, on the CPU and on a GPU, beside the files themselves."""
     finish([measure_arrays(tree, num_files, only, rounds)], json_path)
+
+
+@bench.command()
+@tree_argument
+@click.option("--workers", "num_workers", default=8, type=click.IntRange(1), show_default=True, help="Processes.")
+@click.option("--batch", "batch_size", default=256, type=click.IntRange(1), show_default=True, help="Files of a batch.")
+@click.option("--only", multiple=True, help=f"Only archives whose names have this text: {', '.join(ARCHIVES)}.")
+@rounds_option(3)
+@json_option
+def epoch(
+    tree: Path, num_workers: int, batch_size: int, only: tuple[str, ...], rounds: int, json_path: Path | None
+) -> None:
+    """Speed of an epoch over TREE's files in random order by PyTorch's DataLoader, beside WebDataset and mounts."""
+    if find_spec("torch") is None:
+        raise click.ClickException("needs PyTorch: pip install torch")
+    finish([measure_epoch(tree.resolve(), num_workers, batch_size, only, rounds)], json_path)
 
 
 @bench.command()

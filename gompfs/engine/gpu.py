@@ -55,7 +55,6 @@ class GpuEngine:
     name = "gpu"
     # Two batches fill the slots of a GpuEncoder. Larger ones would not encode faster, and four are in memory at a time.
     encode_batch_bytes = 64 << 20
-    num_encode_batches = 2
 
     def __init__(
         self,
@@ -75,6 +74,7 @@ class GpuEngine:
         self.num_threads = self._cpu.num_threads
         options = options or GpuOptions(resident="off")
         self.batch_bytes = _BATCH_BYTES * len(devices)
+        self.num_encode_batches = 2 * len(devices)
         # an archive is divided among the devices
         options = replace(options, archive_size=-(-options.archive_size // len(devices)))
         try:
@@ -86,7 +86,7 @@ class GpuEngine:
         self._encode_lock = threading.Lock()
         self._encode_memory = options.memory or 0
         self._process = os.getpid()
-        self._turns = itertools.cycle(self._devices)
+        self._turns, self._encode_turns = itertools.cycle(self._devices), itertools.cycle(self._devices)
         self.first_device = self._devices[0]
         texts = [GpuText(device, self.num_threads, self.decode_work, options.memory or 0) for device in self._devices]
         text = texts[0]
@@ -124,7 +124,7 @@ class GpuEngine:
 
     def _next_encoder(self) -> GpuEncoder:
         """Returns the encoder of the next device. Its kernels are loaded when they are first used."""
-        number = next(self._turns).number
+        number = next(self._encode_turns).number
         with self._encode_lock:
             if number not in self._encoders:
                 self._encoders[number] = GpuEncoder(number, self._encode_memory, self.num_threads)

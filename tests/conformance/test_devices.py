@@ -31,7 +31,8 @@ from gompfs.files import ArchiveFiles
 from gompfs.gpu import spread
 from gompfs.gpu.spread import cut_evenly, run_together
 from gompfs.model import ROOT_INO
-from gompfs.options import GpuOptions
+from gompfs.options import GpuOptions, PackOptions
+from gompfs.pack import open_source, pack_archive
 from gompfs.search import ArchiveSearch, SearchQuery, archive_scan
 from gompfs.verify import verify_archive
 
@@ -371,3 +372,26 @@ def test_searches(kind: str, use_gpus: UseGpus, archives: dict[str, Path], monke
             assert search.totals.scanned_bytes == sum(sum(each.blocks.uncompressed_sizes) for each in archive.segments)
             assert len({gpu.launches["run_automaton"] for gpu in gpus}) == 1
             assert all(gpu.launches["run_automaton"] > 2 and gpu.uploaded < uploaded for gpu in gpus)
+
+
+@pytest.mark.parametrize("codec", [Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE])
+def test_packing(codec: Codec, use_gpus: UseGpus, contents: dict[str, bytes], tmp_path: Path) -> None:
+    """The archive is that of the CPU. The batches go to the devices in turn, two for each at a time."""
+    gpus = use_gpus(2)
+    from gompfs.engine import gpu as gpu_module
+
+    source = tmp_path / "source"
+    source.write_bytes(b"".join(contents.values())[: 9 * ARCHIVE_BLOCK_SIZE])
+    options = PackOptions(codec=codec, level=3, block_size=ARCHIVE_BLOCK_SIZE, stats=False, dictionary_size=0)
+    archives = []
+    assert (engine_of(gpus).num_encode_batches, engine_of(gpus, 1).num_encode_batches) == (4, 2)
+    for engine in (engine_of(gpus), CpuEngine()):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gpu_module, "_LEAST_ENCODED", 0)
+            patch.setattr(engine, "encode_batch_bytes", 2 * ARCHIVE_BLOCK_SIZE, raising=False)
+            target = tmp_path / f"{len(archives)}.gomp"
+            pack_archive([open_source(source)], target, options, engine=engine)
+        archives.append(target.read_bytes())
+    launches = [gpu.launches[f"encode_{codec.label.rpartition('-')[2]}"] for gpu in gpus]
+    assert sorted(launches) == [2, 3]
+    assert archives[0] == archives[1]

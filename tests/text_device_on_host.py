@@ -60,14 +60,14 @@ class HostKeptBlocks:
 class HostResidentMemory:
     """See ResidentMemory. Calls nobody; `watchers` has what it should call."""
 
-    def __init__(self, device: HostDevice, room: int, is_asked_for: bool) -> None:
-        self._device = device
+    def __init__(self, devices: Sequence[HostDevice], room: int, is_asked_for: bool) -> None:
+        self._devices = devices
         self._room = room
         self.is_asked_for = is_asked_for
         self.watchers: list[Callable[[], None]] = []
 
-    def open(self) -> tuple[HostDevice, int]:
-        return self._device, self._room
+    def open(self) -> tuple[Sequence[HostDevice], int]:
+        return self._devices, self._room
 
     def call_if_needed(self, give_back: Callable[[], None]) -> None:
         self.watchers.append(give_back)
@@ -80,8 +80,8 @@ class HostAccelerator:
 
     def __init__(self, devices: Sequence[HostDevice], room: int, *, is_asked_for: bool) -> None:
         self._devices = devices
-        self._device = device = devices[0]
-        self._resident = HostResidentMemory(device, room, is_asked_for) if room else None
+        self._device = devices[0]
+        self._resident = HostResidentMemory(devices, room, is_asked_for) if room else None
         self.asked: list[int] = []
 
     def resident_memory(self) -> HostResidentMemory | None:

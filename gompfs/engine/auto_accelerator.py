@@ -100,7 +100,7 @@ class AutoResidentMemory:
         self._start_gpu = start_gpu
         self._of_gpu: ResidentMemory | None = None
 
-    def open(self) -> tuple[ArrayDevice, int]:
+    def open(self) -> tuple[Sequence[ArrayDevice], int]:
         """See ResidentMemory.open."""
         start_gpu = self._start_gpu()
         gpu = None if start_gpu is None else start_gpu()

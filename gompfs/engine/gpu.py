@@ -89,11 +89,11 @@ class GpuEngine:
         self._turns, self._encode_turns = itertools.cycle(self._devices), itertools.cycle(self._devices)
         self.first_device = self._devices[0]
         texts = [GpuText(device, self.num_threads, self.decode_work, options.memory or 0) for device in self._devices]
-        text = texts[0]
-        room = 0 if options.resident == "off" else text.free_memory // _RESIDENT_SHARE
+        free_memory = min(text.free_memory for text in texts)
+        room = 0 if options.resident == "off" else free_memory // _RESIDENT_SHARE
         if options.resident != "off" and options.stats_memory is not None:
             room = options.stats_memory
-        self.accelerator = GpuAccelerator(texts, self._process, GpuResidentMemory(self.first_device, text, room))
+        self.accelerator = GpuAccelerator(texts, self._process, GpuResidentMemory(self._devices, texts, room))
         self._reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     @property
@@ -198,23 +198,24 @@ class GpuResidentMemory:
 
     is_asked_for = True
 
-    def __init__(self, device: Device, text: GpuText, room: int) -> None:
-        """`text` computes on `device`, on which an archive may keep `room` bytes."""
-        self._device = device
-        self._text = text
+    def __init__(self, devices: Sequence[Device], texts: Sequence[GpuText], room: int) -> None:
+        """`texts` compute on `devices`, on each of which an archive may keep `room` bytes."""
+        self._devices = devices
+        self._texts = texts
         self.room = room
 
-    def open(self) -> tuple[GpuText, int]:
+    def open(self) -> tuple[Sequence[GpuText], int]:
         """See ResidentMemory.open."""
-        return self._text, self.room
+        return self._texts, self.room
 
     def call_if_needed(self, give_back: Callable[[], None]) -> None:
         """See ResidentMemory.call_if_needed."""
-        self._device.lenders.append(WeakMethod(give_back))
+        for device in self._devices:
+            device.lenders.append(WeakMethod(give_back))
 
 
 class GpuAccelerator:
-    """See Accelerator. Searches on all GPUs, and does other work on the first one."""
+    """See Accelerator. Searches, and keeps words, on all GPUs. Does other work on the first one."""
 
     def __init__(self, devices: Sequence[GpuText], process: int, resident: GpuResidentMemory) -> None:
         """Uses `devices`, which work in the process with the number `process`."""

@@ -38,12 +38,12 @@ class ResidentMemory(Protocol):
 
     @property
     def is_asked_for(self) -> bool:
-        """Whether the user asked for the device. Otherwise it should be used only where it is faster."""
+        """Whether the user asked for the devices. Otherwise they should be used only where they are faster."""
 
-    def open(self) -> tuple[ArrayDevice, int]:
-        """Returns the device, and how many bytes of its memory one archive may keep. May start the device.
+    def open(self) -> tuple[Sequence[ArrayDevice], int]:
+        """Returns the devices, and how many bytes of the memory of each one archive may keep. May start the devices.
 
-        Raises EngineUnavailableError if it cannot be used.
+        Raises EngineUnavailableError if they cannot be used.
         """
 
     def call_if_needed(self, give_back: Callable[[], None]) -> None:

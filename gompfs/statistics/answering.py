@@ -104,12 +104,12 @@ class Answering:
             try:
                 report = on_device(text)
             except StatsUnavailableError as error:
-                log.info("statistics: %s on %s: %s", kind, text.device.name, str(error))
+                log.info("statistics: %s on %s: %s", kind, text.device_names, str(error))
                 return None
             except MemoryError:
                 report = None
         if report is None:
-            self.drop(f"{text.device.name} had too little memory for {kind}")
+            self.drop(f"{text.device_names} had too little memory for {kind}")
         else:
             self._note(kind, RESIDENT, time.perf_counter() - started)
         return report
@@ -152,8 +152,7 @@ class Answering:
 
         started = time.perf_counter()
         try:
-            device, room = memory.open()
-            text = ResidentText.load(self._archive, device, room, PhaseTimes())
+            text = ResidentText.load(self._archive, *memory.open(), PhaseTimes())
         except (GompfsError, MemoryError, ImportError) as error:
             self.drop(str(error) or "it has too little memory")
             return
@@ -165,10 +164,7 @@ class Answering:
             return
         seconds = time.perf_counter() - started
         with self._lock:
-            self._state = (
-                f"{text.forest.num_symbols} symbols of {text.forest.num_files} files stay on {device.name}, "
-                f"in {text.forest.num_bytes >> 20} of {room >> 20} MiB; put there in {seconds:.1f} s"
-            )
+            self._state = f"{text.describe()}; put there in {seconds:.1f} s"
             log.info("statistics: %s", self._state)
 
     def _seconds_without_device(self) -> float:

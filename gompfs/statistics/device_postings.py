@@ -199,7 +199,7 @@ class DeviceCounter:
         """Returns the count of each term in all files together (uint64)."""
         with self._times.of("initialise", self._device):
             traversal = self._choose_for_counts(forest)
-        self._times.directions[traversal.name] += 1
+        self._times.count_direction(traversal.name)
         with self._times.of("traverse", self._device):
             return traversal.counts()
 
@@ -220,7 +220,7 @@ class DeviceCounter:
         file_bits = int(forest.files.max()).bit_length() if forest.num_files else 1
         with self._times.of("initialise", self._device):
             traversal = self._choose(forest)
-        self._times.directions[traversal.name] += 1
+        self._times.count_direction(traversal.name)
         with self._times.of("traverse", self._device):
             return traversal.postings(max(file_bits, 1))
 

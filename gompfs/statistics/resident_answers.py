@@ -13,7 +13,7 @@ from gompfs.grammar import CountedWords
 from gompfs.statistics.postings import DEFAULT_TOP_OF_TFIDF, NGRAM_TASKS, new_postings, report_of_postings, unavailable
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.report import FixedReport, Report
-from gompfs.statistics.resident_text import ResidentText
+from gompfs.statistics.resident_text import ResidentText, add_arrays
 from gompfs.statistics.word_counts import SortOrder, word_count_report
 from gompfs.threads import default_threads
 
@@ -21,10 +21,10 @@ from gompfs.threads import default_threads
 def resident_word_counts(order: SortOrder, text: ResidentText, query: StatsQuery) -> Report:
     """Returns the lines `word<TAB>count` for a query. Raises MemoryError."""
     if query.ino is None:
-        counts = text.counter().word_counts(text.part(query), text.num_words)
+        counts = add_arrays(text.count(query, lambda counter, part: counter.word_counts(part, text.num_words)))
         counted = [CountedWords(*words) for words in text.grammars_with_counts(counts)]
         return word_count_report(counted, order, top=query.top)
-    ranks, counts = text.counter().words_of_file(text.part(query), text.num_words)
+    ((ranks, counts),) = text.count(query, lambda counter, part: counter.words_of_file(part, text.num_words))
     if order is SortOrder.BY_COUNT:
         by_count = np.argsort(-counts.astype(np.int64), kind="stable")
         ranks, counts = ranks[by_count], counts[by_count]
@@ -41,7 +41,7 @@ def resident_postings(task: PostingsTask, text: ResidentText, query: StatsQuery,
     per_file = task is not PostingsTask.SEQUENCE_COUNT
     try:
         corpus = text.corpus(query, ngram_length)
-        text.counter().gather(postings, corpus, text.part(query), ngram_length, per_file=per_file)
+        text.count(query, lambda counter, part: counter.gather(postings, corpus, part, ngram_length, per_file=per_file))
     except ValueError as error:
         raise unavailable(error) from None
     return report_of_postings(task, corpus, postings, top, default_threads(), text.times)
@@ -50,7 +50,7 @@ def resident_postings(task: PostingsTask, text: ResidentText, query: StatsQuery,
 def resident_tfidf_of_file(text: ResidentText, query: StatsQuery) -> Report:
     """Returns the line of tf-idf for the query's file. The files of each word are counted once. Raises MemoryError."""
     files, num_files = text.frequencies()
-    ranks, counts = text.counter().words_of_file(text.part(query), text.num_words)
+    ((ranks, counts),) = text.count(query, lambda counter, part: counter.words_of_file(part, text.num_words))
     if not ranks.size:
         return FixedReport(b"")
     scores = [
@@ -70,8 +70,7 @@ def resident_phrase(text: ResidentText, query: StatsQuery) -> Report:
     ranks = text.ranks_of(query.words)
     if ranks is None:
         return FixedReport(b"")
-    with text.device:
-        counts = text.forest.count_phrase(ranks)
+    counts = text.count_phrase(ranks)
     if query.ino is not None:
         number = text.number_of(query.ino)
         path = text.path_for(query)

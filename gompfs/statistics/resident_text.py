@@ -2,12 +2,18 @@
 
 A question is then answered without reading the archive: by a traversal of the forest, or of the part of it that one
 file uses. The words themselves and the paths stay in host memory, where the lines are made.
+
+Several devices have the forests of different files: runs of whole parts, of about the same size. If a file continues in
+the next part, the run ends before that file. A rule belongs to one part, so few rules are on two devices. A question
+about all files goes to all devices at once, and one about a file to the device that has it.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +22,7 @@ from gompfs._native import statistics as _statistics
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.forest import DeviceForest, FlatForest
 from gompfs.gpu.resident_forest import ResidentForest
+from gompfs.gpu.spread import cut_evenly, run_together
 from gompfs.statistics.device_postings import DeviceCounter, with_words
 from gompfs.statistics.grammar_cache import load_grammars, segments_with_grammars
 from gompfs.statistics.paths import escape_path, files_in_order
@@ -31,7 +38,42 @@ if TYPE_CHECKING:
     from gompfs.grammar import Grammar
     from gompfs.statistics.query import StatsQuery
 
+_Result = TypeVar("_Result")
+
 _ALL_FILES = 1 << 62
+
+
+class ResidentShare:
+    """The words that are on one device."""
+
+    def __init__(
+        self, device: ArrayDevice, forest: _statistics.Forest, num_words: int, room: int, times: PhaseTimes
+    ) -> None:
+        """Uploads a forest, whose words are below `num_words`. At most `room` bytes stay on the device.
+
+        Raises StatsUnavailableError if they are too few, and MemoryError.
+        """
+        self.device = device
+        self._room = room
+        needed = ResidentForest.bytes_of(forest)
+        if needed > room:
+            raise StatsUnavailableError(
+                f"its words need {needed >> 20} MiB of GPU memory, and {room >> 20} MiB may be used for them"
+            )
+        with device:
+            device.reserve(room)
+            try:
+                with times.of("upload", device):
+                    self.forest = ResidentForest(device, forest, num_words, room - needed)
+            except MemoryError:
+                device.reserve(-room)
+                raise
+
+    def release(self) -> None:
+        """Frees the device memory."""
+        with self.device:
+            del self.forest
+            self.device.reserve(-self._room)
 
 
 class ResidentText:
@@ -40,7 +82,7 @@ class ResidentText:
     def __init__(
         self,
         archive: Archive,
-        device: ArrayDevice,
+        devices: Sequence[ArrayDevice],
         grammars: Sequence[Grammar],
         files: Sequence[tuple[int, bytes]],
         room: int,
@@ -48,13 +90,13 @@ class ResidentText:
     ) -> None:
         """Uploads the forest of `files`, pairs of inode number and path as Corpus takes them, and frees the parts.
 
-        At most `room` bytes stay on the device. Raises StatsUnavailableError if they are too few, and MemoryError.
+        At most `room` bytes stay on each device. Raises StatsUnavailableError if they are too few, and MemoryError.
         """
         self.lock = threading.Lock()
         self.is_released = False
-        self.device = device
         self.times = times
         self.room = room
+        self.device_names = ", ".join(device.name for device in devices)
         self._archive = archive
         self._files = files
         self._numbers = {ino: number for number, (ino, _) in enumerate(files)}
@@ -62,49 +104,87 @@ class ResidentText:
         self._num_threads = default_threads()
         with times.of("flatten"):
             words = _statistics.Corpus([grammar.native for grammar in grammars], files, 1)
-            forest = _statistics.forest_of_corpus(words, 0, _ALL_FILES, True, self._num_threads)
+            forests = [
+                _statistics.forest_of_corpus(words, begin, end, True, self._num_threads)
+                for begin, end in self._file_ranges(words, len(devices))
+            ]
         self._corpora = {1: words}
         self._frequencies: tuple[NDArray[np.uint32], int] | None = None
-        needed = ResidentForest.bytes_of(forest)
-        if needed > room:
-            raise StatsUnavailableError(
-                f"its words need {needed >> 20} MiB of GPU memory, and {room >> 20} MiB may be used for them"
-            )
-        if np.unique(forest.files).size != forest.files.size:
+        numbers = np.concatenate([forest.files for forest in forests])
+        if np.unique(numbers).size != numbers.size:
             raise StatsUnavailableError("it has a file in several pieces")
-        with device:
-            device.reserve(room)
-            try:
-                with times.of("upload", device):
-                    self.forest = ResidentForest(device, forest, words.num_words, room - needed)
-            except MemoryError:
-                device.reserve(-room)
-                raise
+        self.shares: list[ResidentShare] = []
+        """The words on each device."""
+        try:
+            for device, forest in zip(devices, forests, strict=True):
+                self.shares.append(ResidentShare(device, forest, words.num_words, room, times))
+        except BaseException:
+            self._release_shares()
+            raise
         for grammar in grammars:
             grammar.drop_parts()
 
-    @classmethod
-    def load(cls, archive: Archive, device: ArrayDevice, room: int, times: PhaseTimes) -> ResidentText:
-        """Reads all grammars of an archive, and puts the forest of its files on a device.
+    def _file_ranges(self, words: _statistics.Corpus, count: int) -> list[tuple[int, int]]:
+        """Returns the files of each device, counted over the files of all parts. No file is on two devices."""
+        if count == 1:
+            return [(0, _ALL_FILES)]
+        of_parts = [size for grammar in self._grammars for size in grammar.native.part_sizes()]
+        sizes = np.array(of_parts, np.int64).reshape(-1, 2)
+        firsts = np.concatenate([[0], np.cumsum(sizes[:, 0])]).tolist()  # by part: its first file
 
-        Raises StatsUnavailableError if the archive has text without a grammar, or the forest does not fit into `room`
-        bytes, MemoryError, and the errors of reading.
+        def is_continued(file: int) -> bool:
+            """Returns whether a file, counted like this, continues the one before: the last one of another part."""
+            both = words, file - 1, file + 1
+            joined, apart = (_statistics.forest_of_corpus(*both, join, self._num_threads) for join in (True, False))
+            return joined.files.size != apart.files.size
+
+        cuts = [0]
+        for run in cut_evenly(sizes[:, 1], count)[1:]:
+            cut = firsts[run.start]
+            while cut > cuts[-1] and is_continued(cut):
+                cut -= 1
+            cuts.append(max(cut, cuts[-1]))
+        return list(zip(cuts, [*cuts[1:], _ALL_FILES], strict=True))
+
+    @classmethod
+    def load(cls, archive: Archive, devices: Sequence[ArrayDevice], room: int, times: PhaseTimes) -> ResidentText:
+        """Reads all grammars of an archive, and puts the forest of its files on devices.
+
+        Raises StatsUnavailableError if the archive has text without a grammar, or a forest does not fit into `room`
+        bytes of its device, MemoryError, and the errors of reading.
         """
         if len(segments_with_grammars(archive)) != len(archive.segments):
             raise StatsUnavailableError("it has text without a grammar")
         grammars = load_grammars(archive)
         counted = archive.inode_numbers() & set().union(*(grammar.inos() for grammar in grammars))
         files = files_in_order({ino: path for ino, path in archive.paths().items() if ino in counted})
-        return cls(archive, device, grammars, files, room, times)
+        return cls(archive, devices, grammars, files, room, times)
 
     def release(self) -> None:
         """Frees the device memory, once no question uses it. Nothing can be asked afterwards."""
-        with self.lock, self.device:
-            if self.is_released:
-                return
-            self.is_released = True
-            del self.forest
-            self.device.reserve(-self.room)
+        with self.lock:
+            if not self.is_released:
+                self.is_released = True
+                self._release_shares()
+
+    def _release_shares(self) -> None:
+        while self.shares:
+            self.shares.pop().release()
+
+    @property
+    def num_bytes(self) -> int:
+        """The device memory that is in use between questions, in bytes, on all devices."""
+        return sum(share.forest.num_bytes for share in self.shares)
+
+    def describe(self) -> str:
+        """Says how many words are where, as text for users."""
+        num_symbols = sum(share.forest.num_symbols for share in self.shares)
+        num_files = sum(share.forest.num_files for share in self.shares)
+        room = self.room * len(self.shares)
+        return (
+            f"{num_symbols} symbols of {num_files} files stay on {self.device_names}, "
+            f"in {self.num_bytes >> 20} of {room >> 20} MiB"
+        )
 
     @property
     def num_words(self) -> int:
@@ -124,16 +204,33 @@ class ResidentText:
         """Returns the path of a file, by its number, as a field of a line."""
         return self._files[file][1]
 
-    def part(self, query: StatsQuery) -> ResidentPart:
-        """Returns the files that a query counts."""
+    def count(self, query: StatsQuery, count: Callable[[DeviceCounter, ResidentPart], _Result]) -> list[_Result]:
+        """Returns what `count` returns for the files that a query counts, by device. One file is on one device."""
         if query.ino is None:
-            return ResidentPart(self, np.arange(self.forest.num_files), self.forest.part_sizes)
-        return self._of_file(query.ino)
+            parts = [ResidentPart(share, np.arange(share.forest.num_files), self.times) for share in self.shares]
+        else:
+            parts = [self._of_file(query.ino)]
+        how = Traversal(num_threads=self._num_threads)
+        return run_together([partial(count, DeviceCounter(part.device, how, self.times), part) for part in parts])
 
     def _of_file(self, ino: int) -> ResidentPart:
-        number = self._numbers.get(ino)
-        nodes = np.zeros(0, np.int64) if number is None else self.forest.nodes_of(number)
-        return ResidentPart(self, nodes, [(1, 1)] * nodes.size, is_one_file=True)
+        number = self._numbers.get(ino, -1)
+        found = ((share, share.forest.nodes_of(number)) for share in self.shares)
+        nothing = self.shares[0], np.zeros(0, np.int64)
+        share, nodes = next(((share, nodes) for share, nodes in found if nodes.size), nothing)
+        return ResidentPart(share, nodes, self.times, is_one_file=True)
+
+    def count_phrase(self, ranks: Sequence[int]) -> dict[int, int]:
+        """Returns how often words in a row occur in each file that has them, see ResidentForest.count_phrase."""
+
+        def count(share: ResidentShare) -> dict[int, int]:
+            with share.device:
+                return share.forest.count_phrase(ranks)
+
+        counts: dict[int, int] = {}
+        for of_device in run_together([partial(count, share) for share in self.shares]):
+            counts.update(of_device)
+        return counts
 
     def number_of(self, ino: int) -> int | None:
         """Returns the number of a file, or None if its text has no words."""
@@ -151,10 +248,6 @@ class ResidentText:
         assert query.ino is not None
         return escape_path(self._archive.path_of(query.ino) if query.path is None else query.path)
 
-    def counter(self, times: PhaseTimes | None = None) -> DeviceCounter:
-        """Returns a counter for questions."""
-        return DeviceCounter(self.device, Traversal(num_threads=self._num_threads), times or self.times)
-
     def grammars_with_counts(self, counts: NDArray[np.uint64]) -> list[tuple[Grammar, NDArray[np.uint64]]]:
         """Returns the grammars, each with the counts of its words. A word of several grammars counts in the first."""
         if len(self._grammars) == 1:
@@ -170,24 +263,27 @@ class ResidentText:
     def frequencies(self) -> tuple[NDArray[np.uint32], int]:
         """Returns in how many files each word is (uint32), and how many files have words. Computed once."""
         if self._frequencies is None:
-            self._frequencies = self.counter().files_of_words(self.part(EVERYTHING), self.num_words)
+            counted = self.count(EVERYTHING, lambda counter, part: counter.files_of_words(part, self.num_words))
+            self._frequencies = add_arrays(files for files, _ in counted), sum(num_files for _, num_files in counted)
         return self._frequencies
 
 
+def add_arrays(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Returns the sum of arrays of one shape, of which there is at least one."""
+    return reduce(np.add, arrays)
+
+
 class ResidentPart:
-    """See DeviceText: some files of a ResidentText."""
+    """See DeviceText: some files of a ResidentShare."""
 
     def __init__(
-        self,
-        text: ResidentText,
-        nodes: NDArray[np.int64],
-        part_sizes: Sequence[tuple[int, int]],
-        *,
-        is_one_file: bool = False,
+        self, share: ResidentShare, nodes: NDArray[np.int64], times: PhaseTimes, *, is_one_file: bool = False
     ) -> None:
-        """The files are given by their nodes. With `is_one_file`, its number becomes 0."""
-        self.part_sizes = part_sizes
-        self._text = text
+        """The files are given by their nodes: all, or one. With `is_one_file`, its number becomes 0."""
+        self.part_sizes: Sequence[tuple[int, int]] = [(1, 1)] * nodes.size if is_one_file else share.forest.part_sizes
+        self.device = share.device
+        self._share = share
+        self._times = times
         self._nodes = nodes
         self._is_one_file = is_one_file
 
@@ -202,13 +298,13 @@ class ResidentPart:
 
     def words(self, begin: int, end: int, num_words: int) -> DeviceForest:
         """See DeviceText."""
-        if end - begin == self._text.forest.num_files and not self._is_one_file:
-            return self._text.forest.words
-        return with_words(self.forest(begin, end), num_words, self._text.times)
+        if end - begin == self._share.forest.num_files and not self._is_one_file:
+            return self._share.forest.words
+        return with_words(self.forest(begin, end), num_words, self._times)
 
     def _select(self, begin: int, end: int) -> FlatForest:
-        with self._text.times.of("initialise", self._text.device):
-            flat = self._text.forest.only(self._nodes[begin:end])
+        with self._times.of("initialise", self.device):
+            flat = self._share.forest.only(self._nodes[begin:end])
             if not self._is_one_file:
                 return flat
             return flat.with_files(flat.device.xp.zeros(flat.num_files, np.uint32))

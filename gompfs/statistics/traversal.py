@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
     from gompfs.gpu.arrays import ArrayDevice
 
 
+_ADDING = threading.Lock()  # threads of several devices share a PhaseTimes
+
+
 @dataclass
 class PhaseTimes:
-    """Seconds per phase, and the directions chosen on a device, summed over tasks and ranges of files.
+    """Seconds per phase, and the directions chosen on a device, summed over tasks, ranges of files, and devices.
 
     The CPU has the phases `flatten`, `traverse` and `emit`, since it initialises each part just before traversing it.
     """
@@ -44,7 +48,13 @@ class PhaseTimes:
         yield
         if device is not None:
             device.synchronize()
-        setattr(self, phase, getattr(self, phase) + time.perf_counter() - started)
+        with _ADDING:
+            setattr(self, phase, getattr(self, phase) + time.perf_counter() - started)
+
+    def count_direction(self, name: str) -> None:
+        """Counts a range of files that was traversed."""
+        with _ADDING:
+            self.directions[name] += 1
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -41,12 +42,17 @@ _PHRASES = ([b"a"], [b"1"], [b"0", b"0"], [b"a", b"b"], [b"1", b"0", b"1"], [b"w
 _FEW = 4  # files of a case that are asked for one by one
 
 
-def check_resident(device: ArrayDevice, case: Case, room: int = ROOM, repeats: int = 2) -> ResidentText:
-    """Checks each answer of all files together and of some alone. The second time, it uses what has stayed."""
+def check_resident(
+    device: ArrayDevice, case: Case, room: int = ROOM, repeats: int = 2, others: Sequence[ArrayDevice] = ()
+) -> ResidentText:
+    """Checks each answer of all files together and of some alone. The second time, it uses what has stayed.
+
+    The text is divided among `device` and `others`.
+    """
     name, grammars, paths = case
     expected = [(question, ask_cpu(case, question)) for question in _questions(case)]
     archive = cast("Archive", SimpleNamespace(path_of=paths.get))
-    text = ResidentText(archive, device, grammars, files_in_order(paths), room, PhaseTimes())
+    text = ResidentText(archive, [device, *others], grammars, files_in_order(paths), room, PhaseTimes())
     for _ in range(repeats):
         for question, lines in expected:
             assert ask_device(text, question) == lines, (name, question)

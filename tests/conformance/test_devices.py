@@ -19,7 +19,7 @@ import pytest
 from dictionary_trees import similar_text
 from gpus_on_host import Gpus, gpus_on_host
 from native_builds import kernel_library
-from tree_helpers import pack
+from tree_helpers import add, pack
 
 import gompfs
 from gompfs.archive import Archive, text_on_device
@@ -34,6 +34,8 @@ from gompfs.model import ROOT_INO
 from gompfs.options import GpuOptions, PackOptions
 from gompfs.pack import open_source, pack_archive
 from gompfs.search import ArchiveSearch, SearchQuery, archive_scan
+from gompfs.statistics.answering import RESIDENT, Answering
+from gompfs.statistics.tasks import compute
 from gompfs.verify import verify_archive
 
 BLOCK_SIZE, ARCHIVE_BLOCK_SIZE = 4 << 10, 16 << 10
@@ -395,3 +397,29 @@ def test_packing(codec: Codec, use_gpus: UseGpus, contents: dict[str, bytes], tm
     launches = [gpu.launches[f"encode_{codec.label.rpartition('-')[2]}"] for gpu in gpus]
     assert sorted(launches) == [2, 3]
     assert archives[0] == archives[1]
+
+
+def test_statistics(use_gpus: UseGpus, tmp_path: Path) -> None:
+    """Words that stay are divided: here, those of each generation are on a device of their own."""
+    archive_path = tmp_path / "a.gomp"
+    for number, make in enumerate((pack, add)):
+        tree = tmp_path / f"{number}"
+        tree.mkdir()
+        for file in range(9):
+            (tree / f"{number}{file}").write_bytes(similar_text(f"{number} {file}", 900 * file))
+        make(archive_path, tree, stats=True)
+    with Archive(archive_path, engine=CpuEngine()) as archive:
+        word = compute(b"wordcount", archive).read().split(b"\t")[0]
+        names = [b"wordcount", b"sequence_count", b"term_vector", b"tfidf", b"word/" + word]
+        names += [b"files/04/wordcount", b"files/13/term_vector"]
+        expected = [compute(name, archive).read() for name in names]
+    gpus = use_gpus(2)
+    with Archive(archive_path, engine=engine_of(gpus, memory=64 << 20, stats_memory=16 << 20)) as archive:
+        answering = Answering(archive)
+        for gpu in gpus:
+            gpu.forget()
+        assert [compute(name, archive, answering=answering).read() for name in names] == expected
+        assert {engine for _, engine in answering.all_times()} == {RESIDENT}
+        assert "stay on stand-in 0, stand-in 1" in answering.reason
+        assert all(gpu.launches["count_phrase"] == 1 for gpu in gpus)
+        answering.drop("the test is over")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import stat
 from pathlib import Path
 
 import pytest
-from device_cases import build, cases, texts
+from device_cases import Case, build, cases, texts
 from host_device import HostDevice
 from native_builds import ROOT, run_cases_sanitized
 from resident_cases import PIECES, ROOM, ask_cpu, ask_device, check_resident
@@ -53,11 +54,11 @@ def test_no_access_out_of_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_does_not_fit_does_not_stay(library: Path) -> None:
     """With less room, fewer things stay, and the answers are the same. Below what the words need, it is refused."""
     whole = check_resident(HostDevice(library), texts(1))
-    assert whole.forest.num_bytes < ROOM
-    least = whole.forest.bytes_of_words
-    for room in (least, (least + whole.forest.num_bytes) // 2):
+    assert whole.num_bytes < ROOM
+    least = whole.shares[0].forest.bytes_of_words
+    for room in (least, (least + whole.num_bytes) // 2):
         text = check_resident(HostDevice(library), texts(1), room, repeats=1)
-        assert text.forest.num_bytes <= room
+        assert text.num_bytes <= room
     device = HostDevice(library)
     with pytest.raises(StatsUnavailableError, match=r"its words need 0 MiB of GPU memory, and 0 MiB may be used"):
         check_resident(device, texts(1), least - 1)
@@ -83,6 +84,41 @@ def test_n_grams_over_the_ends_of_parts(device: HostDevice) -> None:
     assert all(expected)
     text = check_resident(device, case, repeats=1)
     assert [ask_device(text, question) for question in questions] == expected
+
+
+def parts_of(case: Case, library: Path, count: int) -> list[set[int]]:
+    """Checks the answers of several devices. Returns the numbers of the files that each of them has."""
+    devices = [HostDevice(library) for _ in range(count)]
+    text = check_resident(devices[0], case, others=devices[1:], repeats=1)
+    files = [share.forest.words.files.tolist() for share in text.shares]
+    assert [device.reserved for device in devices] == [ROOM] * count
+    text.release()
+    assert [device.reserved for device in devices] == [0] * count
+    assert len({*itertools.chain(*files)}) == sum(map(len, files)), "a file is on two devices"
+    return [set(numbers) for numbers in files]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_devices(library: Path, count: int) -> None:
+    """The files are divided among them, by parts; a device may have none."""
+    for case, again in zip(cases(), cases(), strict=True):
+        if case[0] != PIECES:
+            (whole,) = parts_of(case, library, 1)
+            divided = parts_of(again, library, count)
+            assert set().union(*divided) == whole
+            assert len(whole) < 40 or sum(map(bool, divided)) > 1
+
+
+def test_files_over_the_ends_of_parts_are_on_one_device(library: Path) -> None:
+    word = [b"%d" % number * (5 * MIB) for number in range(4)]
+    files = [(1, b"a b a"), (2, b" ".join([*word, b"b"])), (3, b" ".join(word[2:])), (4, b" ".join([*word[:3], b"a"]))]
+    for count in (2, 3, 7):
+        grammar = build(files)
+        assert len(list(grammar.parts())) >= 5
+        divided = parts_of(("parts", [grammar], {ino: b"%d" % ino for ino, _ in files}), library, count)
+        assert sorted(set().union(*divided)) == [0, 1, 2, 3]
+        assert sum(map(bool, divided)) > 1
 
 
 def test_every_task_that_stays_has_an_answer() -> None:
@@ -162,6 +198,20 @@ def test_a_binary_file_has_no_statistics(device: HostDevice, archive_path: Path)
                 compute(b"wordcount", archive, StatsQuery(ino), answering=answering)
 
 
+def test_the_statistics_of_an_archive_on_two_devices(library: Path, archive_path: Path) -> None:
+    devices = [HostDevice(library) for _ in range(2)]
+    with Archive(archive_path, engine=CpuEngine()) as archive:
+        of_the_cpu = {name: compute(name, archive).read() for name in _names(archive)[::3]}
+    with Archive(archive_path, engine=EngineWithDevice(*devices, room=ROOM)) as archive:
+        answering = Answering(archive)
+        for name, expected in of_the_cpu.items():
+            assert compute(name, archive, answering=answering).read() == expected, name
+        assert {engine for kind, engine in answering.all_times() if kind != "phrase"} == {RESIDENT}
+        assert "stay on the host, the host" in answering.reason
+        answering.drop("the test is over")
+    assert [device.reserved for device in devices] == [0, 0]
+
+
 class _SmallDevice(HostDevice):
     """Has no memory for phrases."""
 
@@ -171,19 +221,21 @@ class _SmallDevice(HostDevice):
         super().launch(source, kernel, num_items, *arguments, **options)  # type: ignore[arg-type]
 
 
-def test_too_little_memory(library: Path, archive_path: Path) -> None:
-    """The words are dropped, and the CPU answers."""
+@pytest.mark.parametrize("num_others", [0, 1])
+def test_too_little_memory(library: Path, archive_path: Path, num_others: int) -> None:
+    """The words are dropped, and the CPU answers; also if another device has enough memory."""
     device = _SmallDevice(library)
+    others = [HostDevice(library)] * num_others
     with Archive(archive_path, engine=CpuEngine()) as archive:
         word = compute(b"sort", archive).read().split(b"\t")[0]
         expected = compute(b"word/" + word, archive).read()
-    engine = EngineWithDevice(device, room=ROOM)
+    engine = EngineWithDevice(*others, device, room=ROOM)
     with Archive(archive_path, engine=engine) as archive:
         answering = Answering(archive)
         assert compute(b"word/" + word, archive, answering=answering).read() == expected
         assert set(answering.all_times()) == {("word", CPU)}
         assert "the host had too little memory for word" in answering.reason
-        assert device.reserved == 0
+        assert [each.reserved for each in (device, *others)] == [0] * (1 + num_others)
         compute(b"sort", archive, answering=answering)
         assert set(answering.all_times()) == {("word", CPU), ("sort", GPU)}
 

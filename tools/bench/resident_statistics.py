@@ -71,25 +71,27 @@ class _Way:
         return 1e3 * statistics.median(getattr(times, phase) for times in self.phases)
 
 
-def measure_resident_statistics(path: Path, device: ArrayDevice, room: int, rounds: int, name: str) -> list[Report]:
+def measure_resident_statistics(
+    path: Path, devices: Sequence[ArrayDevice], room: int, rounds: int, name: str
+) -> list[Report]:
     """Returns the tables of an archive: all tasks and their phases, and questions about words, phrases and files.
 
-    Words may stay on `device` in `room` bytes. Raises StatsUnavailableError if they do not fit.
+    Words may stay on each of `devices` in `room` bytes. Raises StatsUnavailableError if they do not fit.
     """
     loading = PhaseTimes()
     with Archive(path, engine=select_engine("cpu")) as archive:
         grammars = load_grammars(archive)
         started = time.perf_counter()
-        text = ResidentText.load(archive, device, room, loading)
+        text = ResidentText.load(archive, devices, room, loading)
         seconds = time.perf_counter() - started
         try:
-            tasks, phases = _measure_tasks(archive, text, grammars, device, rounds, name)
+            tasks, phases = _measure_tasks(archive, text, grammars, devices[0], rounds, name)
             questions = _measure_questions(archive, text, grammars, rounds, name)
-            needed = text.forest.num_bytes
+            needed = text.num_bytes
         finally:
             text.release()
     note = (
-        f"{device.name}. To put the words on the device took {seconds:.2f} s, of them {loading.flatten * 1e3:.0f} ms "
+        f"{text.device_names}. To put the words there took {seconds:.2f} s, of them {loading.flatten * 1e3:.0f} ms "
         f"to flatten and {loading.upload * 1e3:.0f} ms to upload. They take {needed >> 20} MiB, with what questions "
         "made of them."
     )

@@ -284,8 +284,8 @@ MOUNT_OPTIONS = (
     MountOption(
         "gpu_stats_memory",
         _size,
-        "memory of each GPU in which the words of an archive stay, so that statistics do not read them each time, unless "
-        "gpu_resident=off (default: an eighth of the free memory; 0: they do not stay)",
+        "memory of each GPU in which the words of an archive stay, so that statistics do not read them each time, "
+        "unless gpu_resident=off (default: an eighth of the free memory; 0: they do not stay)",
         placeholder="SIZE",
     ),
     MountOption("verify", bool, "also compare decoded bytes with their checksums"),

@@ -137,9 +137,9 @@ def _make_shards(paths: Sequence[Path], scratch: Path) -> list[Path]:
 def _web_loader(shards: Sequence[Path], num_workers: int, batch_size: int) -> Iterable[Batch]:
     import webdataset
 
-    samples = webdataset.WebDataset([str(shard) for shard in shards], shardshuffle=len(shards)).shuffle(
-        _SHUFFLED_AT_ONCE
-    )
+    samples = webdataset.WebDataset(
+        [str(shard) for shard in shards], shardshuffle=len(shards), empty_check=False
+    ).shuffle(_SHUFFLED_AT_ONCE)
     arrays = samples.to_tuple("bin").map(lambda sample: np.frombuffer(sample[0], np.uint8))
     batches = arrays.batched(batch_size, collation_fn=join)
     loader: Iterable[Batch] = webdataset.WebLoader(batches, batch_size=None, num_workers=num_workers)

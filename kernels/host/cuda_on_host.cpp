@@ -1,12 +1,15 @@
 // Implements the execution of kernels on the CPU; see cuda_on_host.h.
 //
-// Fibers are ucontext contexts with stacks of 64 KiB, which are kept for later CTAs and launches.
-// run_block resumes all fibers of a CTA in turn until every fiber has ended; a fiber gives control
-// back when it waits in meet(). AddressSanitizer is told about every switch of stacks, so that it
-// checks the right one.
+// Fibers have stacks of 64 KiB, which are kept for later CTAs and launches. A fiber that waits in
+// meet(), or ends, gives control to the next one in the order of the threads; the last that ends
+// gives it back to run_block. Most of a launch is such switches. On x86-64 they are a few
+// instructions: swapcontext makes a system call each time. AddressSanitizer is told about every
+// switch of stacks, so that it checks the right one.
 #include "host/cuda_on_host.h"
 
+#if !defined(__x86_64__)
 #include <ucontext.h>
+#endif
 
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +26,34 @@
     (static_cast<void>(address), static_cast<void>(size))
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) \
     (static_cast<void>(address), static_cast<void>(size))
+#endif
+
+#if defined(__x86_64__)
+// Saves the registers that a call preserves on the stack of `from`, and continues on that of `to`.
+extern "C" __attribute__((visibility("hidden"))) void switch_stack(void** from, void* to);
+asm(R"(
+    .text
+    .hidden switch_stack
+    .globl switch_stack
+    .type switch_stack, @function
+switch_stack:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size switch_stack, .-switch_stack
+)");
 #endif
 
 namespace cuda_on_host {
@@ -48,9 +79,46 @@ struct Meeting {
     std::vector<std::uint64_t> brought, given;
 };
 
+// Where a fiber was left.
+class Context {
+  public:
+#if defined(__x86_64__)
+    void start(char* stack, void (*function)()) {
+        // The registers, where switch_stack returns to, and an address that is never returned to.
+        void** const top = reinterpret_cast<void**>(stack + kStackSize) - kNumSaved - 2;
+        std::memset(static_cast<void*>(top), 0, (kNumSaved + 2) * sizeof *top);
+        top[kNumSaved] = reinterpret_cast<void*>(function);
+        stack_pointer_ = top;
+    }
+
+    void switch_to(const Context& next) { switch_stack(&stack_pointer_, next.stack_pointer_); }
+
+  private:
+    static constexpr std::size_t kNumSaved = 6;
+    void* stack_pointer_ = nullptr;
+#else
+    void start(char* stack, void (*function)()) {
+        getcontext(&context_);
+        context_.uc_stack.ss_sp = stack;
+        context_.uc_stack.ss_size = kStackSize;
+        context_.uc_link = nullptr;
+        makecontext(&context_, function, 0);
+        // Otherwise AddressSanitizer's swapcontext clears the whole stack at each switch.
+        context_.uc_stack.ss_size = 0;
+    }
+
+    void switch_to(const Context& next) { swapcontext(&context_, &next.context_); }
+
+  private:
+    ucontext_t context_;
+#endif
+};
+
 struct Fiber {
-    ucontext_t context;
-    std::unique_ptr<char[]> stack;
+    Context context;
+    std::unique_ptr<char[]> memory;
+    const void* stack = nullptr;
+    std::size_t stack_size = 0;
     void* fake_stack = nullptr;
     bool ended = false;
 };
@@ -62,38 +130,52 @@ struct Block {
     Meeting all;
     const std::function<void()>* kernel = nullptr;
     unsigned running = 0;
-    ucontext_t scheduler;
-    void* scheduler_fake_stack = nullptr;
-    const void* scheduler_stack = nullptr;
-    std::size_t scheduler_stack_size = 0;
+    unsigned num_switches = 0;  // since a thread has reached an operation
+    Fiber caller;               // of run_block
 };
 
 Block block;
 
-void enter_fiber([[maybe_unused]] Fiber& fiber) {
+void switch_fiber(Fiber& from, const Fiber& to) {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&block.scheduler_fake_stack, fiber.stack.get(), kStackSize);
+    __sanitizer_start_switch_fiber(from.ended ? nullptr : &from.fake_stack, to.stack,
+                                   to.stack_size);
 #endif
-    swapcontext(&block.scheduler, &fiber.context);
+    from.context.switch_to(to.context);
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(block.scheduler_fake_stack, nullptr, nullptr);
+    __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
 #endif
 }
 
-void leave_fiber(Fiber& fiber) {
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(fiber.ended ? nullptr : &fiber.fake_stack, block.scheduler_stack,
-                                   block.scheduler_stack_size);
-#endif
-    swapcontext(&fiber.context, &block.scheduler);
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(fiber.fake_stack, nullptr, nullptr);
-#endif
+void set_running(unsigned thread) {
+    block.running = thread;
+    thread_index = {thread, 0, 0};
+}
+
+// Runs the other fibers, until it is this one's turn again.
+void leave_fiber() {
+    if (++block.num_switches > 2 * block_size.x) {
+        fail("threads wait for each other at different operations");
+    }
+    const unsigned thread = block.running;
+    Fiber& fiber = block.fibers[thread];
+    unsigned next = thread;
+    do {
+        next = next + 1 == block_size.x ? 0 : next + 1;
+    } while (next != thread && block.fibers[next].ended);
+    if (next != thread) {
+        set_running(next);
+        switch_fiber(fiber, block.fibers[next]);
+    } else if (fiber.ended) {
+        switch_fiber(fiber, block.caller);
+    }
 }
 
 void run_fiber() {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(nullptr, &block.scheduler_stack, &block.scheduler_stack_size);
+    const bool is_first = block.running == 0;  // switched to by the caller
+    __sanitizer_finish_switch_fiber(nullptr, is_first ? &block.caller.stack : nullptr,
+                                    is_first ? &block.caller.stack_size : nullptr);
 #endif
     (*block.kernel)();
     Fiber& fiber = block.fibers[block.running];
@@ -103,7 +185,7 @@ void run_fiber() {
             fail(std::string("a thread ends while others wait at ") + meeting->operation);
         }
     }
-    leave_fiber(fiber);
+    leave_fiber();
 }
 
 const std::uint64_t* meet(Meeting& meeting, unsigned member, std::uint64_t value,
@@ -111,6 +193,7 @@ const std::uint64_t* meet(Meeting& meeting, unsigned member, std::uint64_t value
     if (meeting.num_waiting != 0 && std::strcmp(meeting.operation, operation) != 0) {
         fail(std::string("one thread is at ") + operation + ", another at " + meeting.operation);
     }
+    block.num_switches = 0;
     meeting.operation = operation;
     meeting.brought[member] = value;
     const std::uint64_t round = meeting.round;
@@ -120,7 +203,7 @@ const std::uint64_t* meet(Meeting& meeting, unsigned member, std::uint64_t value
         ++meeting.round;
     }
     while (meeting.round == round) {
-        leave_fiber(block.fibers[block.running]);
+        leave_fiber();
     }
     return meeting.given.data();
 }
@@ -139,26 +222,13 @@ void run_block(unsigned num_threads) {
     for (unsigned thread = 0; thread < num_threads; ++thread) {
         Fiber& fiber = block.fibers[thread];
         fiber.ended = false;
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack.get();
-        fiber.context.uc_stack.ss_size = kStackSize;
-        fiber.context.uc_link = nullptr;
-        makecontext(&fiber.context, run_fiber, 0);
-        // The red zones of the fiber that ended on this stack. Without a size, AddressSanitizer's
-        // swapcontext does not clear them again at each switch, which takes most of the time.
-        ASAN_UNPOISON_MEMORY_REGION(fiber.stack.get(), kStackSize);
-        fiber.context.uc_stack.ss_size = 0;
+        // The red zones of the fiber that ended on this stack.
+        ASAN_UNPOISON_MEMORY_REGION(fiber.memory.get(), kStackSize);
+        fiber.context.start(fiber.memory.get(), run_fiber);
     }
-    for (unsigned num_running = num_threads; num_running != 0;) {
-        for (unsigned thread = 0; thread < num_threads; ++thread) {
-            if (!block.fibers[thread].ended) {
-                block.running = thread;
-                thread_index = {thread, 0, 0};
-                enter_fiber(block.fibers[thread]);
-                num_running -= block.fibers[thread].ended;
-            }
-        }
-    }
+    block.num_switches = 0;
+    set_running(0);
+    switch_fiber(block.caller, block.fibers[0]);
 }
 
 }  // namespace
@@ -182,7 +252,10 @@ void launch(unsigned num_blocks, unsigned num_threads, std::size_t shared_bytes,
     block.kernel = &kernel;
     block.warps.resize(num_threads / kWarpSize);
     while (block.fibers.size() < num_threads) {
-        block.fibers.emplace_back().stack = std::make_unique_for_overwrite<char[]>(kStackSize);
+        Fiber& fiber = block.fibers.emplace_back();
+        fiber.memory = std::make_unique_for_overwrite<char[]>(kStackSize);
+        fiber.stack = fiber.memory.get();
+        fiber.stack_size = kStackSize;
     }
     block_size = {num_threads, 1, 1};
     grid_size = {num_blocks, 1, 1};

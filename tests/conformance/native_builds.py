@@ -76,6 +76,11 @@ def run_head_kernel_program() -> Path:
     return _link([_CUDA_ON_HOST, Path(__file__).with_name("run_head_kernel.cpp")], [], sanitized=True)
 
 
+def kernel_mistakes_program() -> Path:
+    """Returns kernel_mistakes.cpp, whose kernels have mistakes, with the same sanitizers."""
+    return _link([_CUDA_ON_HOST, Path(__file__).with_name("kernel_mistakes.cpp")], [], sanitized=True)
+
+
 def fake_driver() -> Path:
     """Returns the shared library of fake_driver.cpp, which stands in for the CUDA driver."""
     return _link([_CUDA_ON_HOST, Path(__file__).with_name("fake_driver.cpp")], ["-shared"], sanitized=False)
@@ -181,6 +186,7 @@ if __name__ == "__main__":
     run_tadoc_kernel_program()
     run_dictionary_kernel_program()
     run_head_kernel_program()
+    kernel_mistakes_program()
     fuzz_program()
     tadoc_program()
     item_rows_program()

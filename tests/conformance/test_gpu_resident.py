@@ -21,24 +21,17 @@ from gompfs.statistics.tasks import NAMES, NAMES_OF_FILE, compute
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture(scope="module")
-def device() -> ArrayDevice:
-    device = select_engine("gpu").accelerator.arrays(0)
-    assert device is not None
-    return device
-
-
-def test_same_bytes_as_the_cpu(device: ArrayDevice) -> None:
+def test_same_bytes_as_the_cpu(gpu: ArrayDevice) -> None:
     for case in cases():
         if case[0] != PIECES:
-            check_resident(device, case).release()
+            check_resident(gpu, case).release()
 
 
-def test_wide_levels(device: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_levels(gpu: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gompfs.gpu.forest._MAX_NARROW", 4)
     for case in cases():
         if case[0] != PIECES:
-            check_resident(device, case, repeats=1).release()
+            check_resident(gpu, case, repeats=1).release()
 
 
 @pytest.fixture(scope="module")

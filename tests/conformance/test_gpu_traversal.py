@@ -16,28 +16,21 @@ from gompfs.options import GpuOptions
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture(scope="module")
-def device() -> ArrayDevice:
-    device = select_engine("gpu").accelerator.arrays(0)
-    assert device is not None
-    return device
-
-
-def test_same_bytes_as_the_cpu(device: ArrayDevice) -> None:
+def test_same_bytes_as_the_cpu(gpu: ArrayDevice) -> None:
     for name, grammars, paths in cases():
-        compare(device, grammars, paths, name)
+        compare(gpu, grammars, paths, name)
 
 
-def test_wide_levels(device: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_levels(gpu: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gompfs.gpu.forest._MAX_NARROW", 4)
     for name, grammars, paths in cases():
-        compare(device, grammars, paths, name, lengths=(3,))
+        compare(gpu, grammars, paths, name, lengths=(3,))
 
 
-def test_mask_rounds(device: ArrayDevice) -> None:
+def test_mask_rounds(gpu: ArrayDevice) -> None:
     """The kernels of the experiment."""
     for name, grammars, paths in cases():
-        compare_in_rounds(device, grammars, paths, name)
+        compare_in_rounds(gpu, grammars, paths, name)
 
 
 def test_memory_is_bounded() -> None:

@@ -17,7 +17,7 @@ from gompfs.format import (
     LocalFile,
     Superblock,
     TrailerFooter,
-    TrailerPlace,
+    TrailerPosition,
     align,
     encode_image,
     last_footer,
@@ -62,14 +62,14 @@ def replace_stored_index(archive: Path, stored: bytes, image: bytes, **fields: i
     file.close()
     footer, superblock, content = newest.footer, newest.superblock, bytearray(archive.read_bytes())
     assert isinstance(footer, TrailerFooter)
-    place = TrailerPlace(newest.data_end, len(stored))
+    position = TrailerPosition(newest.data_end, len(stored))
     footer = footer._replace(index_size=len(stored), image_size=len(image), image_xxh3=xxh3_64_intdigest(image))
     content[newest.data_end :] = trailers(footer._replace(**fields), stored, newest.data_end)
     if footer.start:
-        header = GenerationHeader(footer.generation, superblock.uuid, place.index_offset, place.index_size)
+        header = GenerationHeader(footer.generation, superblock.uuid, position.index_offset, position.index_size)
         content[footer.start : footer.start + len(header.to_bytes())] = header.to_bytes()
     else:
-        superblock = superblock._replace(index_offset=place.index_offset, index_size=place.index_size)
+        superblock = superblock._replace(index_offset=position.index_offset, index_size=position.index_size)
         content[:SUPERBLOCK_SIZE] = superblock.to_bytes()
     archive.write_bytes(content)
 

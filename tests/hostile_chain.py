@@ -18,7 +18,7 @@ from gompfs.format import (
     NUM_COPIES,
     GenerationHeader,
     TrailerFooter,
-    TrailerPlace,
+    TrailerPosition,
     align,
     encode_image,
 )
@@ -47,25 +47,25 @@ def hostile_chain(
     evil = build_block(Codec.STORED, EVIL_CONTENT, EVIL_CONTENT).data
     block_offset = align(archive_offset, 64)
     stored_at = {block_offset: evil}
-    position, ends = block_offset + len(evil), []
+    next_offset, ends = block_offset + len(evil), []
     for generation in (first, first + 1):
         image = _evil_image(block_offset, len(evil))
         stored = encode_image(image, BLOCK_SIZE)
-        place = TrailerPlace(align(position, 16), len(stored))
+        position = TrailerPosition(align(next_offset, 16), len(stored))
         for copy in range(NUM_COPIES):
-            offset = place.copy_offset(copy)
+            offset = position.copy_offset(copy)
             stored_at[offset] = stored.ljust(align(len(stored), 16), b"\0")
             sizes = len(stored), len(image)
             checksum = xxh3_64_intdigest(image)
             footer = TrailerFooter(generation, copy, uuid, start, offset, *sizes, checksum, previous_footer)
-            stored_at[place.footer_offset(copy)] = footer.to_bytes()
-            ends.append(place.copy_end(copy))
-        start, previous_footer = align(place.end, GENERATION_HEADER_SIZE), place.footer_offset(NUM_COPIES - 1)
-        position = start + GENERATION_HEADER_SIZE
-        following = TrailerPlace(align(position, 16), len(stored))
+            stored_at[position.footer_offset(copy)] = footer.to_bytes()
+            ends.append(position.copy_end(copy))
+        start, previous_footer = align(position.end, GENERATION_HEADER_SIZE), position.footer_offset(NUM_COPIES - 1)
+        next_offset = start + GENERATION_HEADER_SIZE
+        following = TrailerPosition(align(next_offset, 16), len(stored))
         header = GenerationHeader(generation + 1, uuid, following.index_offset, following.index_size)
         stored_at[start] = header.to_bytes()
-        ends.append(position)
+        ends.append(next_offset)
     for offset, data in stored_at.items():
         content[offset - archive_offset : offset - archive_offset + len(data)] = data
     assert len(content) == size

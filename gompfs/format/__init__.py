@@ -21,7 +21,7 @@ from gompfs.format.footer import (
 from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
 from gompfs.format.index_blocks import decode_image, encode_image
 from gompfs.format.superblock import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
-from gompfs.format.trailer import NUM_COPIES, TRAILER_FOOTER_SIZE, TrailerFooter, TrailerPlace
+from gompfs.format.trailer import NUM_COPIES, TRAILER_FOOTER_SIZE, TrailerFooter, TrailerPosition
 from gompfs.format.walk import ArchiveWalk, WalkedGeneration, database_size, ends_in_block
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "LocalFile",
     "Superblock",
     "TrailerFooter",
-    "TrailerPlace",
+    "TrailerPosition",
     "WalkedGeneration",
     "align",
     "check_earlier_footers",

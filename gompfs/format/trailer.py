@@ -21,7 +21,7 @@ NUM_COPIES = 2
 _RECORD = Record(TRAILER_FOOTER_MAGIC, "II16sQQQQQQQ", absent="not a footer", damaged="its checksum does not match")
 
 
-class TrailerPlace(NamedTuple):
+class TrailerPosition(NamedTuple):
     """Where the trailers of a generation are: the blocks of the first copy of its index begin at `index_offset`.
 
     `index_size` is the size of the blocks of one copy, from the first to the end of the last.

@@ -24,7 +24,7 @@ from gompfs.format import (
     GenerationHeader,
     Superblock,
     TrailerFooter,
-    TrailerPlace,
+    TrailerPosition,
     align,
     decode_image,
     read_image,
@@ -40,18 +40,18 @@ class Link(NamedTuple):
 
     generation: int
     start: int
-    place: TrailerPlace
+    position: TrailerPosition
     previous_footer: int
 
     @property
     def next_start(self) -> int:
         """The archive_offset of the header of the next generation."""
-        return align(self.place.end, GENERATION_HEADER_SIZE)
+        return align(self.position.end, GENERATION_HEADER_SIZE)
 
 
 def walk_chain(file: ArchiveFile, superblock: Superblock, size: int) -> Iterator[Link]:
     """Yields the generations in the first `size` bytes of an archive, in order. Reads their headers only."""
-    link = Link(1, 0, TrailerPlace(superblock.index_offset, superblock.index_size), 0)
+    link = Link(1, 0, TrailerPosition(superblock.index_offset, superblock.index_size), 0)
     while _is_possible(link, size):
         yield link
         try:
@@ -60,18 +60,18 @@ def walk_chain(file: ArchiveFile, superblock: Superblock, size: int) -> Iterator
             return
         if header.generation != link.generation + 1 or header.uuid != superblock.uuid:
             return
-        place = TrailerPlace(header.index_offset, header.index_size)
-        link = Link(header.generation, link.next_start, place, link.place.footer_offset(NUM_COPIES - 1))
+        position = TrailerPosition(header.index_offset, header.index_size)
+        link = Link(header.generation, link.next_start, position, link.position.footer_offset(NUM_COPIES - 1))
 
 
 def _is_possible(link: Link, size: int) -> bool:
     """Returns whether the first copy of the index of a generation is inside the file."""
-    place = link.place
+    position = link.position
     return (
-        place.index_offset % BLOCK_ALIGNMENT == 0
-        and place.index_offset >= link.start + SUPERBLOCK_SIZE
-        and place.index_size > 0
-        and place.copy_end(0) <= size
+        position.index_offset % BLOCK_ALIGNMENT == 0
+        and position.index_offset >= link.start + SUPERBLOCK_SIZE
+        and position.index_size > 0
+        and position.copy_end(0) <= size
     )
 
 
@@ -80,8 +80,8 @@ def find_newest(file: ArchiveFile, superblock: Superblock) -> Newest:
     size = file.size()
     links = deque(walk_chain(file, superblock, size), maxlen=1)
     if not links:
-        place = TrailerPlace(superblock.index_offset, superblock.index_size)
-        is_cut = _is_possible(Link(1, 0, place, 0), place.end)
+        position = TrailerPosition(superblock.index_offset, superblock.index_size)
+        is_cut = _is_possible(Link(1, 0, position, 0), position.end)
         cut = "the file is truncated: it ends before the end of its index"
         raise ArchiveFormatError(cut if is_cut else "the superblock locates no index")
     return read_generation(file, superblock, links[0], size)
@@ -97,26 +97,26 @@ def read_generation(file: ArchiveFile, superblock: Superblock, link: Link, size:
         except CorruptIndexError as error:
             damage = f"copy {copy} of the index: {error.message}"
             continue
-        place = link.place
-        last_footer = place.footer_offset(NUM_COPIES - 1)
-        return Newest(superblock, footer, last_footer, place.end, place.index_offset, size, image, damage)
+        position = link.position
+        last_footer = position.footer_offset(NUM_COPIES - 1)
+        return Newest(superblock, footer, last_footer, position.end, position.index_offset, size, image, damage)
     hint = f"; gompfs repair goes back to generation {link.generation - 1}" if link.generation > 1 else ""
     raise CorruptIndexError(f"both copies of the index are damaged: {damage}{hint}")
 
 
 def read_footer(file: ArchiveFile, superblock: Superblock, link: Link, copy: int) -> TrailerFooter:
     """Returns the footer of a copy. Raises CorruptIndexError."""
-    place = link.place
-    begin = place.footer_offset(copy)
+    position = link.position
+    begin = position.footer_offset(copy)
     try:
-        footer = TrailerFooter.from_bytes(file.read(place.copy_end(copy) - begin, begin))
+        footer = TrailerFooter.from_bytes(file.read(position.copy_end(copy) - begin, begin))
     except ArchiveFormatError as error:
         raise CorruptIndexError(f"its footer is damaged: {error.message}") from None
     found = footer.generation, footer.copy, footer.uuid, footer.start, footer.previous_footer
     where = footer.index_offset, footer.index_size
     if found != (link.generation, copy, superblock.uuid, link.start, link.previous_footer) or where != (
-        place.copy_offset(copy),
-        place.index_size,
+        position.copy_offset(copy),
+        position.index_size,
     ):
         raise CorruptIndexError("its footer belongs to another index")
     return footer

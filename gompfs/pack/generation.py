@@ -27,7 +27,7 @@ from gompfs.format import (
     LocalFile,
     Superblock,
     TrailerFooter,
-    TrailerPlace,
+    TrailerPosition,
     encode_image,
 )
 from gompfs.generations import Newest, find_newest
@@ -134,8 +134,8 @@ def _end(writer: BlockWriter, image: bytes, newest: Newest, start: int) -> _Last
     if superblock.version == 1:
         footer = write_index(writer, image, number, newest.footer_offset)
         return _LastWrite(writer.archive_offset, footer.to_bytes())
-    place = write_trailers(writer, image, superblock, number, start, newest.footer_offset)
-    header = GenerationHeader(number, superblock.uuid, place.index_offset, place.index_size)
+    position = write_trailers(writer, image, superblock, number, start, newest.footer_offset)
+    header = GenerationHeader(number, superblock.uuid, position.index_offset, position.index_size)
     return _LastWrite(start, header.to_bytes())
 
 
@@ -177,11 +177,11 @@ def write_index(writer: BlockWriter, image: bytes, generation: int, previous_foo
 
 def write_trailers(
     writer: BlockWriter, image: bytes, superblock: Superblock, generation: int, start: int, previous_footer: int
-) -> TrailerPlace:
+) -> TrailerPosition:
     """Write both copies of an index with their footers, for format version 2. Returns where they are."""
     stored = encode_image(image, superblock.block_size)
     writer.pad(BLOCK_ALIGNMENT)
-    place = TrailerPlace(writer.archive_offset, len(stored))
+    position = TrailerPosition(writer.archive_offset, len(stored))
     checksum = xxh3_64_intdigest(image)
     for copy in range(NUM_COPIES):
         offset = writer.append(stored)
@@ -190,4 +190,4 @@ def write_trailers(
             generation, copy, superblock.uuid, start, offset, len(stored), len(image), checksum, previous_footer
         )
         writer.append(footer.to_bytes())
-    return place
+    return position

@@ -35,7 +35,7 @@ def repair_copies(descriptor: int, superblock: Superblock, kept: Path | None, *,
             yield f"generation {link.generation}: copy {copy} of its index is damaged: it {done} written again"
     if newest is None:
         raise ArchiveFormatError(f"no generation can be repaired: {damaged or 'the file ends before the first index'}")
-    leftover = Leftover(newest.generation, newest.place.end, file.size())
+    leftover = Leftover(newest.generation, newest.position.end, file.size())
     if leftover.size > 0 and not (dry_run and damaged_header_after(file, superblock, newest)):
         if not dry_run:
             cut_off(descriptor, leftover, kept)
@@ -73,11 +73,11 @@ def _intact_footer(file: LocalFile, superblock: Superblock, link: Link, copy: in
 
 def _write_again(descriptor: int, link: Link, intact: TrailerFooter, copy: int) -> None:
     """Write a copy of an index from the intact one, and sync it."""
-    place = link.place
+    position = link.position
     blocks = read_image(LocalFile(descriptor), intact.index_offset, intact.index_size)
-    footer = intact._replace(copy=copy, index_offset=place.copy_offset(copy))
-    padding = bytes(place.footer_offset(copy) - place.copy_offset(copy) - len(blocks))
+    footer = intact._replace(copy=copy, index_offset=position.copy_offset(copy))
+    padding = bytes(position.footer_offset(copy) - position.copy_offset(copy) - len(blocks))
     with open(descriptor, "r+b", closefd=False) as file:
-        file.seek(place.copy_offset(copy))
+        file.seek(position.copy_offset(copy))
         file.write(blocks + padding + footer.to_bytes())
     os.fsync(descriptor)

@@ -18,7 +18,7 @@ from gompfs.format import (
     LocalFile,
     Superblock,
     TrailerFooter,
-    TrailerPlace,
+    TrailerPosition,
 )
 from gompfs.generations.chain import Link, read_footer
 
@@ -50,8 +50,8 @@ def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> 
             footer = TrailerFooter.from_bytes(file.read(TRAILER_FOOTER_SIZE, offset))
         except ArchiveFormatError:
             return None
-        place = _place_of(footer)
-        is_last_copy = footer.copy == NUM_COPIES - 1 and place.footer_offset(footer.copy) == offset
+        position = _position_of(footer)
+        is_last_copy = footer.copy == NUM_COPIES - 1 and position.footer_offset(footer.copy) == offset
         if footer.uuid != superblock.uuid or not is_last_copy or footer.previous_footer >= offset:
             return None
         if footer.generation == link.generation + 1:
@@ -62,18 +62,18 @@ def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> 
 
 def _header_of(file: LocalFile, superblock: Superblock, link: Link, footer: TrailerFooter) -> GenerationHeader | None:
     """Returns the header of the generation of `footer` if it follows `link`."""
-    place = _place_of(footer)
-    following = Link(footer.generation, link.next_start, place, link.place.footer_offset(NUM_COPIES - 1))
-    if place.index_offset < link.next_start + GENERATION_HEADER_SIZE:
+    position = _position_of(footer)
+    following = Link(footer.generation, link.next_start, position, link.position.footer_offset(NUM_COPIES - 1))
+    if position.index_offset < link.next_start + GENERATION_HEADER_SIZE:
         return None
     try:
         read_footer(file, superblock, following, footer.copy)
     except CorruptIndexError:
         return None
-    return GenerationHeader(footer.generation, superblock.uuid, place.index_offset, place.index_size)
+    return GenerationHeader(footer.generation, superblock.uuid, position.index_offset, position.index_size)
 
 
-def _place_of(footer: TrailerFooter) -> TrailerPlace:
+def _position_of(footer: TrailerFooter) -> TrailerPosition:
     """Returns where the trailers of a footer of the last copy are."""
     size = footer.index_size
-    return TrailerPlace(footer.index_offset - (NUM_COPIES - 1) * TrailerPlace(0, size).copy_size, size)
+    return TrailerPosition(footer.index_offset - (NUM_COPIES - 1) * TrailerPosition(0, size).copy_size, size)

@@ -24,7 +24,7 @@ from gompfs.format import (
     LocalFile,
     Superblock,
     TrailerFooter,
-    TrailerPlace,
+    TrailerPosition,
     align,
     decode_image,
     encode_image,
@@ -67,18 +67,18 @@ def names(path: Path) -> set[bytes]:
         return {name for name in list_archive(archive) if name.startswith(b"file")}
 
 
-def parts_of_trailer(place: TrailerPlace, copy: int) -> list[int]:
+def parts_of_trailer(position: TrailerPosition, copy: int) -> list[int]:
     """Returns offsets in a copy of an index: header, payload and last byte of its blocks, and fields of its footer."""
-    begin, footer = place.copy_offset(copy), place.footer_offset(copy)
-    return [begin, begin + 40, begin + place.index_size - 1, *range(footer, footer + 96, 13), footer + 95]
+    begin, footer = position.copy_offset(copy), position.footer_offset(copy)
+    return [begin, begin + 40, begin + position.index_size - 1, *range(footer, footer + 96, 13), footer + 95]
 
 
 @pytest.mark.parametrize("copy", [0, 1])
 def test_one_damaged_copy(added: Path, copy: int, tree: Path) -> None:
     """The other copy is used, verify reports the damage, and repair writes the copy again."""
     whole = added.read_bytes()
-    place = links_of(added)[-1].place
-    for offset in parts_of_trailer(place, copy):
+    position = links_of(added)[-1].position
+    for offset in parts_of_trailer(position, copy):
         flip(added, offset)
         with Archive(added) as archive:
             assert archive.footer.copy == 1 - copy
@@ -106,7 +106,7 @@ def test_both_copies_damaged(added: Path) -> None:
     whole = added.read_bytes()
     links = links_of(added)
     for copy in (0, 1):
-        flip(added, links[-1].place.copy_offset(copy) + 100)
+        flip(added, links[-1].position.copy_offset(copy) + 100)
     damaged = added.read_bytes()
     with pytest.raises(CorruptIndexError, match="gompfs repair goes back to generation 2"):
         Archive(added)
@@ -115,15 +115,15 @@ def test_both_copies_damaged(added: Path) -> None:
     assert added.read_bytes() == damaged
     (step,) = repair_archive(added)
     assert "they have a later generation, but both copies of its index are damaged" in step
-    assert added.read_bytes() == whole[: links[-2].place.end]
-    assert added.with_name("copy.gomp.cut").read_bytes() == damaged[links[-2].place.end :]
+    assert added.read_bytes() == whole[: links[-2].position.end]
+    assert added.with_name("copy.gomp.cut").read_bytes() == damaged[links[-2].position.end :]
     assert names(added) == {b"file-2"}
 
 
 def test_both_copies_of_the_only_generation_damaged(archive_copy: Path) -> None:
     (link,) = links_of(archive_copy)
     for copy in (0, 1):
-        flip(archive_copy, link.place.footer_offset(copy) + 20)
+        flip(archive_copy, link.position.footer_offset(copy) + 20)
     with pytest.raises(CorruptIndexError, match="both copies of the index are damaged") as caught:
         Archive(archive_copy)
     assert "repair" not in str(caught.value)
@@ -134,8 +134,8 @@ def test_both_copies_of_the_only_generation_damaged(archive_copy: Path) -> None:
 def test_damage_of_an_earlier_index(added: Path) -> None:
     """Readers do not need it; verify reports it, and repair writes a copy if the other is intact."""
     whole = added.read_bytes()
-    place = links_of(added)[1].place
-    flip(added, place.copy_offset(0) + 50)
+    position = links_of(added)[1].position
+    flip(added, position.copy_offset(0) + 50)
     with Archive(added) as archive:
         assert not archive.warnings
         (problem,) = verify_archive(archive).problems
@@ -143,7 +143,7 @@ def test_damage_of_an_earlier_index(added: Path) -> None:
     assert len(list(repair_archive(added))) == 1
     assert added.read_bytes() == whole
     for copy in (0, 1):
-        flip(added, place.copy_offset(copy) + 50)
+        flip(added, position.copy_offset(copy) + 50)
     with Archive(added) as archive:
         assert len(verify_archive(archive).problems) == 2
     assert list(repair_archive(added)) == []
@@ -159,7 +159,7 @@ def test_a_damaged_generation_header(added: Path, field: int) -> None:
             flip(added, links[number].start + field)
         with Archive(added) as archive:
             assert archive.footer.generation == damaged[0]
-            assert archive.num_ignored_bytes == len(whole) - links[damaged[0] - 1].place.end
+            assert archive.num_ignored_bytes == len(whole) - links[damaged[0] - 1].position.end
         before = added.read_bytes()
         (step,) = repair_archive(added, dry_run=True)
         assert step == f"generation {damaged[0] + 1}: its header is damaged: it would be written again"
@@ -173,17 +173,23 @@ def test_a_damaged_header_of_a_generation_that_is_not_whole(added: Path) -> None
     """Without intact footers up to the end of the file, nothing is written again."""
     whole = added.read_bytes()
     links = links_of(added)
-    ends = links[0].place.end
+    ends = links[0].position.end
     flip(added, links[1].start + 3)
     damaged = added.read_bytes()
-    for size in (len(whole) - 1, len(whole) - 96, links[2].place.copy_end(0), links[1].place.copy_end(0), ends + 100):
+    for size in (
+        len(whole) - 1,
+        len(whole) - 96,
+        links[2].position.copy_end(0),
+        links[1].position.copy_end(0),
+        ends + 100,
+    ):
         added.write_bytes(damaged[:size])
         (step,) = repair_archive(added, discard=True)
         assert f"{size - ends} bytes after generation 1 are not a complete generation" in step
         assert added.read_bytes() == whole[:ends]
     added.write_bytes(damaged)
     for copy in (0, 1):
-        flip(added, links[1].place.copy_offset(copy) + 40)  # its index is lost, but that of generation 3 is not
+        flip(added, links[1].position.copy_offset(copy) + 40)  # its index is lost, but that of generation 3 is not
     assert len(list(repair_archive(added))) == 1
     with Archive(added) as archive:
         assert (archive.footer.generation, archive.warnings) == (3, [])
@@ -204,9 +210,9 @@ def test_cut_at_any_size(added: Path) -> None:
     """The last generation with a complete copy of its index is shown; before the first one, there is an error."""
     whole = added.read_bytes()
     links = links_of(added)
-    readable = [(link.place.copy_end(0), link.generation) for link in links]
+    readable = [(link.position.copy_end(0), link.generation) for link in links]
     edges = [edge + near for edge, _ in readable for near in (-1, 0, 1)]
-    edges += [link.place.end + near for link in links for near in (-1, 0, 1)]
+    edges += [link.position.end + near for link in links for near in (-1, 0, 1)]
     edges += [link.start + near for link in links for near in (0, 1, 63, 64)]
     edges.remove(len(whole) + 1)
     for size in sorted({*edges, *random.Random(1).sample(range(len(whole)), 60)}):
@@ -218,12 +224,12 @@ def test_cut_at_any_size(added: Path) -> None:
             continue
         with Archive(added) as archive:
             assert archive.footer.generation == expected
-            is_whole = size == links[expected - 1].place.end
+            is_whole = size == links[expected - 1].position.end
             assert bool(archive.warnings) is not is_whole
         if size % 7 == 0 and not is_whole:
             steps = list(repair_archive(added, discard=True))
             assert steps
-            assert added.read_bytes() == whole[: links[expected - 1].place.end]
+            assert added.read_bytes() == whole[: links[expected - 1].position.end]
 
 
 def test_an_add_that_wrote_all_but_its_header(added: Path) -> None:
@@ -278,12 +284,12 @@ def test_copies_that_differ(archive_copy: Path) -> None:
     image = bytearray(index_image(archive_copy))
     (link,) = links_of(archive_copy)
     content = bytearray(archive_copy.read_bytes())
-    place = image.find(b"small")
-    image[place : place + 5] = b"swall"
+    position = image.find(b"small")
+    image[position : position + 5] = b"swall"
     for copy, own in enumerate((index_image(archive_copy), bytes(image))):
         stored = b"".join(build_stored(own))
         assert len(stored) % 16 == 0
-        offset = link.place.index_offset + copy * (len(stored) + 96)
+        offset = link.position.index_offset + copy * (len(stored) + 96)
         footer = TrailerFooter(
             1, copy, Superblock.from_bytes(content[:64]).uuid, 0, offset, len(stored), len(own), xxh3(own), 0
         )
@@ -354,14 +360,14 @@ class TestIndexBlocks:
 def test_a_chain_of_many_generations(tmp_path: Path) -> None:
     """50,000 headers are followed in little time, and all footers are missing."""
     uuid = UUID(int=5)
-    place = TrailerPlace(64, 16)
-    content = bytearray(Superblock(16384, uuid, 2, place.index_offset, place.index_size).to_bytes())
+    position = TrailerPosition(64, 16)
+    content = bytearray(Superblock(16384, uuid, 2, position.index_offset, position.index_size).to_bytes())
     for number in range(2, 50_000):
-        start = align(place.end, GENERATION_HEADER_SIZE)
-        place = TrailerPlace(start + GENERATION_HEADER_SIZE, 16)
+        start = align(position.end, GENERATION_HEADER_SIZE)
+        position = TrailerPosition(start + GENERATION_HEADER_SIZE, 16)
         content += bytes(start - len(content))
-        content += GenerationHeader(number, uuid, place.index_offset, place.index_size).to_bytes()
-    content += bytes(place.end - len(content))
+        content += GenerationHeader(number, uuid, position.index_offset, position.index_size).to_bytes()
+    content += bytes(position.end - len(content))
     (tmp_path / "a.gomp").write_bytes(content)
     started = time.monotonic()
     with pytest.raises(CorruptIndexError, match="both copies"):

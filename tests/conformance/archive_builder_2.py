@@ -20,7 +20,7 @@ from gompfs.format import (
     GenerationHeader,
     Superblock,
     TrailerFooter,
-    TrailerPlace,
+    TrailerPosition,
     align,
     encode_image,
 )
@@ -85,7 +85,7 @@ def with_index(content: bytes, image: bytes, stored: bytes | None = None, **fiel
 def with_generation(archive: bytes, image: bytes) -> tuple[bytes, int]:
     """Returns an archive with a second generation that has no blocks, and the archive offset of its header."""
     superblock = Superblock.from_bytes(archive[:SUPERBLOCK_SIZE])
-    before = place_of(archive)
+    before = position_of(archive)
     start = align(before.end, GENERATION_HEADER_SIZE)
     offset = start + GENERATION_HEADER_SIZE
     stored = encode_image(image, BLOCK_SIZE)
@@ -94,10 +94,10 @@ def with_generation(archive: bytes, image: bytes) -> tuple[bytes, int]:
     return archive.ljust(start, b"\0") + header.to_bytes() + trailers(footer, stored, offset), start
 
 
-def place_of(archive: bytes) -> TrailerPlace:
+def position_of(archive: bytes) -> TrailerPosition:
     """Returns where the trailers of generation 1 are."""
     superblock = Superblock.from_bytes(archive[:SUPERBLOCK_SIZE])
-    return TrailerPlace(superblock.index_offset, superblock.index_size)
+    return TrailerPosition(superblock.index_offset, superblock.index_size)
 
 
 def _footer(

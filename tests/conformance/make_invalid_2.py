@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from uuid import UUID
 
-from archive_builder_2 import ArchiveBuilder2, StoredPart, place_of, with_generation, with_index
+from archive_builder_2 import ArchiveBuilder2, StoredPart, position_of, with_generation, with_index
 from both_decoders import frame
 from make_invalid import checked, make_missing, patched, resealed
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
@@ -127,7 +127,7 @@ def flipped(content: bytes, *offsets: int) -> bytes:
 def copies_flipped(*copies: int) -> bytes:
     """Returns an archive with a damaged byte in these copies of the index."""
     whole = archive()
-    return flipped(whole, *(place_of(whole).copy_offset(copy) + 200 for copy in copies))
+    return flipped(whole, *(position_of(whole).copy_offset(copy) + 200 for copy in copies))
 
 
 def footers_with(**fields: int) -> bytes:
@@ -137,7 +137,7 @@ def footers_with(**fields: int) -> bytes:
 def footers_reserved() -> bytes:
     whole = archive()
     for copy in (0, 1):
-        start = place_of(whole).footer_offset(copy)
+        start = position_of(whole).footer_offset(copy)
         whole = patched(whole, start, checked(patched(whole[start : start + 88], 80, b"\1")))
     return whole
 
@@ -147,7 +147,7 @@ def copies_that_differ() -> bytes:
     content, image = builder().content_and_image()
     other = image.replace(b"folder", b"FOLDER")
     wholes = [with_index(content, each, sealed_image(each)) for each in (other, image)]
-    end = place_of(wholes[0]).copy_end(0)
+    end = position_of(wholes[0]).copy_end(0)
     return wholes[0][:end] + wholes[1][end:]
 
 
@@ -308,7 +308,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "superblock-no-index": lambda: superblock_with(index_offset=0, index_size=0),
     "superblock-index-after-file": lambda: superblock_with(index_offset=1 << 40),
     "superblock-index-at-odd-offset": lambda: superblock_with(
-        index_offset=place_of(archive()).index_offset + 8, index_size=place_of(archive()).index_size - 8
+        index_offset=position_of(archive()).index_offset + 8, index_size=position_of(archive()).index_size - 8
     ),
     "superblock-reserved": superblock_reserved,
     "superblock-checksum": lambda: flipped(archive(), 56),
@@ -319,7 +319,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "generation-incomplete": lambda: generation_with(
         lambda header: header._replace(index_offset=0, index_size=0).to_bytes()
     ),
-    "truncated": lambda: archive()[: place_of(archive()).copy_end(0) - 1],
+    "truncated": lambda: archive()[: position_of(archive()).copy_end(0) - 1],
     "truncated-copy-1": lambda: archive()[:-1],
     "bytes-after-generation": lambda: archive() + bytes(16),
     "copy-0": lambda: copies_flipped(0),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from taken_apart import SUPERBLOCK_FIELDS, Footer, Places, TakenApart, Where, row_condition, with_checksum
 from xxhash import xxh3_64_intdigest
 
-from gompfs.format import NUM_COPIES, TrailerPlace, align, encode_image
+from gompfs.format import NUM_COPIES, TrailerPosition, align, encode_image
 from gompfs.generations import find_newest
 
 TRAILER_FIELDS = struct.Struct("<8sII16sQQQQQQQ")
@@ -56,22 +56,22 @@ class TakenApart2(TakenApart):
         """Returns the archive made of these parts."""
         self.data += bytes(-len(self.data) % 16)
         stored = encode_image(self.image, self.block_size if 1 << 14 <= self.block_size <= 1 << 20 else 1 << 16)
-        place = TrailerPlace(len(self.data), len(stored))
+        position = TrailerPosition(len(self.data), len(stored))
         content = bytearray(self.data)
         for copy in range(NUM_COPIES):
-            content += stored.ljust(align(len(stored), 16), b"\0") + self._footer(copy, place, len(stored))
-        self._pin(content, place)
+            content += stored.ljust(align(len(stored), 16), b"\0") + self._footer(copy, position, len(stored))
+        self._pin(content, position)
         changed = bytes(content)
         for change in self.after_image:
             changed = change(changed)
         return changed
 
-    def _footer(self, copy: int, place: TrailerPlace, stored_size: int) -> bytes:
+    def _footer(self, copy: int, position: TrailerPosition, stored_size: int) -> bytes:
         fields = {
             "generation": self.footer.generation,
             "copy": copy,
             "start": self.start,
-            "index_offset": place.copy_offset(copy),
+            "index_offset": position.copy_offset(copy),
             "index_size": stored_size,
             "image_size": len(self.image),
             "index_xxh3": xxh3_64_intdigest(self.image),
@@ -85,10 +85,10 @@ class TakenApart2(TakenApart):
         raw = TRAILER_FIELDS.pack(b"GOMPEND2", generation & 0xFFFFFFFF, number & 0xFFFFFFFF, self.uuid, *masked)
         return with_checksum(raw)
 
-    def _pin(self, content: bytearray, place: TrailerPlace) -> None:
+    def _pin(self, content: bytearray, position: TrailerPosition) -> None:
         """Writes the position of the index to the header of the generation, or to the superblock."""
-        offset = self.odd_pin.get("index_offset", place.index_offset) & _MASK
-        size = self.odd_pin.get("index_size", place.index_size) & _MASK
+        offset = self.odd_pin.get("index_offset", position.index_offset) & _MASK
+        size = self.odd_pin.get("index_size", position.index_size) & _MASK
         if self.start:
             generation = self.odd_pin.get("generation", self.footer.generation) & 0xFFFFFFFF
             reserved = self.odd_pin.get("reserved", 0) & _MASK

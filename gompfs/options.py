@@ -179,7 +179,7 @@ class MountOptions:
             if option is not None:
                 values[option.field or option.name] = option.parse(item)
             elif item not in _IGNORED_FLAGS and not item.startswith(_IGNORED_PREFIXES):
-                raise OptionError(f"unknown mount option {item!r}")
+                raise OptionError(f"unknown mount option {item!r}; gompfs mount --help describes all")
         options = cls(**values)  # type: ignore[arg-type]
         options.gpu_options(0)  # raises OptionError for invalid values
         return options

@@ -95,6 +95,8 @@ def extract_command(
 ) -> None:
     """Extract all of ARCHIVE, or each PATH with everything below it.
 
+    Files are written to the current directory, or to the one given with -C.
+
     Modes, times, symlinks, hard links, holes and extended attributes are restored; for root, owners and setuid
     bits too. A file that is damaged or cannot be written is skipped with an error message, and the rest is
     extracted. Existing files are replaced, existing directories are merged.

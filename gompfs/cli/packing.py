@@ -130,12 +130,17 @@ def _print_summary(target: Path, report: PackReport) -> None:
     sizes = f"{human_size(report.size)} -> {human_size(report.added_size)}"
     speed = f"{report.seconds:.1f} s, {human_size(rate)}/s"
     factor = f"ratio {ratio(report.size, report.added_size):.2f}"
-    lines = [f"{display_path(target)}: {report.num_entries:,} entries, {sizes}, {factor}, {speed}"]
+    entries = _counted(report.num_entries, "entry", "entries")
+    lines = [f"{display_path(target)}: {entries}, {sizes}, {factor}, {speed}"]
     if report.added_size != report.archive_size:
         lines.append(f"  the archive now has {human_size(report.archive_size)}")
     if report.grammar_size:
         lines.append(f"  of which grammar for statistics: {human_size(report.grammar_size)}")
     if report.num_duplicates:
-        lines.append(f"  {report.num_duplicates:,} duplicate files, stored once")
+        lines.append(f"  {_counted(report.num_duplicates, 'duplicate file', 'duplicate files')}, stored once")
     for line in lines:
         print_line(line.encode())
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"

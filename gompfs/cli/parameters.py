@@ -184,7 +184,8 @@ def resolve_all(archive: Archive, paths: tuple[str, ...]) -> list[str]:
         try:
             archive.resolve(path)
         except GompfsError as error:
-            print_error(f"{display_path(path)}: {error.message}")
+            error.path = error.path or display_path(path)
+            print_error(str(error))
         else:
             found.append(path)
     return found

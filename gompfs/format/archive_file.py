@@ -43,9 +43,11 @@ class LocalFile:
     def open(cls, path: str | os.PathLike[str]) -> LocalFile:
         """Open the file at `path`. Raises OSError, or ArchiveFormatError if it is not a regular file."""
         file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))  # O_NONBLOCK: do not wait at a FIFO
-        if not stat.S_ISREG(os.fstat(file._descriptor).st_mode):
+        mode = os.fstat(file._descriptor).st_mode
+        if not stat.S_ISREG(mode):
             file.close()
-            raise ArchiveFormatError("not a regular file", archive=path)
+            kind = "a directory, not an archive" if stat.S_ISDIR(mode) else "not a regular file"
+            raise ArchiveFormatError(kind, archive=path)
         return file
 
     def size(self) -> int:

@@ -53,6 +53,8 @@ def mount_archives(
         message = pipe.read()
     if message != _READY:
         reason = os.fsdecode(message) or "the daemon ended before the mount was ready"
+        if any(reason.startswith(f"{display_path(archive)}: ") for archive in archives):
+            raise MountError(reason)
         raise MountError(reason.removeprefix(f"{display_path(mountpoint)}: "), path=mountpoint)
 
 

@@ -15,6 +15,7 @@ def test_pack_prints_a_summary(gompfs, tree):
     assert result.status == 0
     assert result.errors == ""  # no progress bar if stderr is not a terminal
     assert result.lines[0].startswith("new.gomp: 9 entries, ")
+    assert gompfs("pack", "tree/docs/a.txt", "one.gomp").lines[0].startswith("one.gomp: 1 entry, ")
 
 
 def test_pack_json(gompfs, tree, tmp_path):

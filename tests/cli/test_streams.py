@@ -51,6 +51,10 @@ def test_messages_do_not_get_into_an_archive(archive, tree):
     assert in_shell(archive.parent, "$gompfs ls nowhere.gomp 2>&-").returncode == 1
 
 
+def test_a_directory_is_no_archive(gompfs, tree):
+    assert gompfs("ls", "tree").error_line == "tree: a directory, not an archive"
+
+
 @pytest.mark.parametrize("command", ["ls", "info", "verify", "extract", "bench", "stats"])
 def test_a_fifo_is_no_archive(gompfs, tmp_path, command):
     """Every command waited until some process wrote to the FIFO."""

@@ -180,7 +180,8 @@ def test_mount_errors(archive: Path, tmp_path: Path, gompfs_command, foreground:
         assert not os.path.ismount(place)
         return done.stderr
 
-    assert "No such file" in error_of(tmp_path / "missing.gomp", place)
+    missing = tmp_path / "missing.gomp"
+    assert error_of(missing, place) == f"gompfs: {missing}: No such file or directory\n"
     assert "not a directory" in error_of(archive, archive)
     assert "does not exist" in error_of(archive, archive / "below")
     assert "frobnicate" in error_of(archive, place, "-o", "frobnicate")

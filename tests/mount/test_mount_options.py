@@ -117,7 +117,7 @@ def test_the_table_has_all_fields_with_their_defaults() -> None:
         ("api=auto", "api must be one of low, high, not 'auto'"),
         ("stats", "stats must be one of hidden, visible, off, not ''"),
         ("subdir=", "mount option subdir needs a value"),
-        ("verify=1", "unknown mount option 'verify=1'"),
+        ("verify=1", "unknown mount option 'verify=1'; gompfs mount --help describes all"),
         ("uid=root", "uid must be a number, not 'root'"),
     ],
 )

@@ -8,6 +8,7 @@ and must not use memory, streams and kernels of another one.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import weakref
 from collections import Counter
@@ -41,6 +42,8 @@ class Gpu:
         self.uploaded = 0
         self.downloaded = 0
         self.pinned = 0
+        self.pinned_on: set[frozenset[int]] = set()
+        """The CPUs that threads which pinned memory could run on."""
         self.heads = FakeHeads(1000)
 
     def forget(self) -> None:
@@ -111,6 +114,7 @@ class Gpus(Sequence[Gpu]):
         self._pinned[address] = size
         weakref.finalize(memory, self._pinned.pop, address)
         self.current.pinned += size
+        self.current.pinned_on.add(frozenset(os.sched_getaffinity(0)))
         return memory
 
     def type_of(self, address: int) -> SimpleNamespace:
@@ -315,6 +319,7 @@ def _module(gpus: Gpus) -> ModuleType:
         runtime=SimpleNamespace(
             CUDARuntimeError=RuntimeError, deviceSetLimit=lambda *_: None, memoryTypeHost=_TYPE_OF_HOST_MEMORY,
             getDeviceProperties=lambda number: {"name": b"stand-in %d" % number},
+            deviceGetPCIBusId=lambda number: f"0000:B{number}:00.0",
             pointerGetAttributes=gpus.type_of,
         ),
         driver=SimpleNamespace(

@@ -22,7 +22,7 @@ from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.batch import GpuBatch
-from gompfs.gpu.cuda import KERNEL_MODULES, pinned_array
+from gompfs.gpu.cuda import CPUS_NEAR_DEVICES, KERNEL_MODULES, pinned_array
 from gompfs.gpu.cupy_text import GpuText
 from gompfs.gpu.device import Device
 from gompfs.gpu.encoder import GpuEncoder, can_encode
@@ -79,6 +79,8 @@ class GpuEngine:
         options = replace(options, archive_size=-(-options.archive_size // len(devices)))
         try:
             self._devices = [Device(number, options, self.num_threads) for number in devices]
+            for number in devices if len(devices) > 1 else ():
+                CPUS_NEAR_DEVICES.add(number)
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.compiler.CompileException) as error:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
         self._threads = ThreadPoolExecutor(len(devices), thread_name_prefix="gompfs-device")

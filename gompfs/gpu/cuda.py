@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import cupy
 import numpy as np
@@ -26,7 +30,44 @@ def pinned_array(size: int) -> NDArray[np.uint8]:
     return np.frombuffer(cupy.cuda.alloc_pinned_memory(capacity), np.uint8, size)
 
 
-def is_pinned(array: NDArray[np.uint8]) -> bool:
+class CpusNearDevices:
+    """The CPUs that are near the devices of a process: of the same NUMA node. Only for devices that were added."""
+
+    def __init__(self, directory: Path = Path("/sys/bus/pci/devices")) -> None:
+        """`directory` has a directory for each device on the PCI bus, as sysfs has."""
+        self._directory = directory
+        self._cpus: dict[int, set[int]] = {}
+
+    def add(self, number: int) -> None:
+        """Finds the CPUs near a CUDA device. There are none if the system does not say which."""
+        address = str(cupy.cuda.runtime.deviceGetPCIBusId(number)).lower()
+        try:
+            ranges = (self._directory / address / "local_cpulist").read_text().strip().split(",")
+            bounds = [[int(bound) for bound in each.split("-")] for each in ranges]
+        except (OSError, ValueError):
+            return
+        self._cpus[number] = {cpu for each in bounds for cpu in range(each[0], each[-1] + 1)}
+
+    @contextmanager
+    def run_near(self, number: int) -> Iterator[None]:
+        """Has this thread run on a CPU near a device during the `with` body, so that memory is allocated there."""
+        allowed = os.sched_getaffinity(0)
+        near = self._cpus.get(number, allowed) & allowed
+        if not near or near == allowed:
+            yield
+            return
+        os.sched_setaffinity(0, near)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, allowed)
+
+
+CPUS_NEAR_DEVICES = CpusNearDevices()
+"""Those of this process. One device alone is not added: the system decides where its memory is."""
+
+
+def is_pinned(array: NDArray[Any]) -> bool:
     """Returns whether `array` is pinned memory, which the device can write to directly."""
     if not array.size:
         return False

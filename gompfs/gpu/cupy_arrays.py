@@ -6,16 +6,19 @@ import threading
 from typing import Any
 
 import cupy
+import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.arrays import Tile, as_argument
-from gompfs.gpu.cuda import KERNEL_MODULES, allow_shared_bytes, pinned_array
+from gompfs.gpu.cuda import KERNEL_MODULES, allow_shared_bytes, is_pinned, pinned_array
+from gompfs.gpu.staging import Staging
 
 _THREADS_PER_CTA = 256
 _THREADS_OF_ONE_CTA = 1024
 _CTAS_PER_MULTIPROCESSOR = 8
 _DEFAULT_SHARED_BYTES = 48 << 10  # a kernel that needs more must ask for it
+_LEAST_STAGED = 1 << 20  # smaller copies do not gain from several threads
 _MOST_MEMORY = 9 << 28  # default limit: a device needs less than 4 GB including CUDA and the decoder
 
 
@@ -38,6 +41,7 @@ class GpuArrays:
         self._keeps_memory = keeps_memory
         self._lock = threading.RLock()
         self._context = cupy.cuda.Device(number)
+        self._staging = Staging()
         self._kernels: dict[tuple[str, str], cupy.cuda.Function] = {}
         self.peak_bytes = 0
         self._reserved = 0
@@ -56,11 +60,18 @@ class GpuArrays:
     def upload(self, array: NDArray[Any]) -> cupy.ndarray:
         """See ArrayDevice.upload. From pinned memory, the copy needs no intermediate buffer."""
         copy = cupy.empty(array.shape, array.dtype)
-        copy.set(array)  # cupy.asarray would make a pinned copy and keep it
+        if array.nbytes >= _LEAST_STAGED and array.flags.c_contiguous and not is_pinned(array):
+            self._staging.upload(array.reshape(-1).view(np.uint8), copy.reshape(-1).view(np.uint8))
+        else:
+            copy.set(array)  # cupy.asarray would make a pinned copy and keep it
         return copy
 
     def download(self, array: cupy.ndarray, *, pinned: bool = False) -> NDArray[Any]:
         """See ArrayDevice.download."""
+        if array.nbytes >= _LEAST_STAGED and array.flags.c_contiguous and not pinned:
+            staged: NDArray[Any] = np.empty(array.shape, array.dtype)
+            self._staging.download(array.reshape(-1).view(np.uint8), staged.reshape(-1).view(np.uint8))
+            return staged
         out = pinned_array(array.nbytes).view(array.dtype).reshape(array.shape) if pinned else None
         host: NDArray[Any] = cupy.asnumpy(array, out=out)
         return host

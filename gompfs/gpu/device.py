@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gompfs.codec import Codec
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.cuda import load_kernel, pinned_array
+from gompfs.gpu.cuda import CPUS_NEAR_DEVICES, load_kernel, pinned_array
 from gompfs.gpu.head_opener import HeadOpener
 from gompfs.gpu.heads import HeadStore
 from gompfs.gpu.kernels import SHARED_BYTES
@@ -61,7 +61,8 @@ class Slot:
     def pinned(self, name: str, size: int) -> NDArray[np.uint8]:
         """Returns `size` bytes of pinned host memory under this name, which the device can read and write."""
         if name not in self._pinned or self._pinned[name].size < size:
-            self._pinned[name] = pinned_array(size)
+            with CPUS_NEAR_DEVICES.run_near(int(cupy.cuda.Device().id)):
+                self._pinned[name] = pinned_array(size)
         return self._pinned[name][:size]
 
     def device(self, name: str, size: int) -> cupy.ndarray:

@@ -6,6 +6,7 @@ another device than the current one of the thread.
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -423,3 +424,35 @@ def test_statistics(use_gpus: UseGpus, tmp_path: Path) -> None:
         assert "stay on stand-in 0, stand-in 1" in answering.reason
         assert all(gpu.launches["count_phrase"] == 1 for gpu in gpus)
         answering.drop("the test is over")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_pinned_memory_is_near_its_device(
+    count: int, use_gpus: UseGpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With several devices, threads allocate it on a CPU near the device, and may run anywhere afterwards."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("one CPU")
+    first, *others = sorted(allowed)
+    for number, cpus in enumerate((f"{first}", ",".join(f"{cpu}-{cpu}" for cpu in others))):
+        (tmp_path / f"0000:b{number}:00.0").mkdir()
+        (tmp_path / f"0000:b{number}:00.0" / "local_cpulist").write_text(cpus + "\n")
+    gpus = use_gpus(3)
+    from gompfs.engine import gpu as gpu_module
+    from gompfs.gpu import cuda, device
+
+    cpus_near = cuda.CpusNearDevices(tmp_path)
+    for module in (gpu_module, device):
+        monkeypatch.setattr(module, "CPUS_NEAR_DEVICES", cpus_near)
+    engine = engine_of(gpus, count)
+    blocks = batch(80)
+    out = memoryview(bytearray(sum(sizes_of(blocks))))
+    assert set(engine.decode_blocks(blocks, out)) == {BlockStatus.OK}
+    expected = [{frozenset([first])}, {frozenset(others)}] if count == 2 else [{frozenset(allowed)}]
+    assert [gpu.pinned_on for gpu in gpus[:count]] == expected
+    assert os.sched_getaffinity(0) == allowed
+    cpus_near.add(2)  # the system does not know it
+    for number in (2, 3):
+        with cpus_near.run_near(number):
+            assert os.sched_getaffinity(0) == allowed

@@ -28,7 +28,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_tables(archive: Path) -> None:
     device = HostDevice(kernel_library())
-    tasks, phases, questions = bench.measure_resident_statistics(archive, device, 64 << 20, 1, "three files")
+    tasks, phases, questions = bench.measure_resident_statistics(archive, [device], 64 << 20, 1, "three files")
     assert [name for name, _ in tasks.rows] == list(bench.TASKS)
     assert all(cell > 0 for _, cells in tasks.rows for cell in cells)
     of_phases = dict(phases.rows)
@@ -45,4 +45,4 @@ def test_tables(archive: Path) -> None:
 
 def test_words_that_do_not_fit(archive: Path) -> None:
     with pytest.raises(StatsUnavailableError, match="its words need"):
-        bench.measure_resident_statistics(archive, HostDevice(kernel_library()), 100, 1, "three files")
+        bench.measure_resident_statistics(archive, [HostDevice(kernel_library())], 100, 1, "three files")

@@ -4,14 +4,13 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <variant>
-#include <vector>
 
 #include "bindings/buffer_view.h"
 #include "common/descriptor.h"
+#include "common/fetch.h"
 #include "common/read_fully.h"
 
 namespace gompfs {
@@ -21,13 +20,12 @@ using ArchiveBytes = std::variant<int, nanobind::callable>;
 
 // Returns a function that reads bytes of an archive; fewer at its end. Any thread may call it, but
 // not while it holds the GIL and another thread that reads waits for that lock.
-inline std::function<std::vector<std::uint8_t>(std::uint64_t, std::uint64_t)> make_fetch(
-    const ArchiveBytes& file) {
+inline Fetch make_fetch(const ArchiveBytes& file) {
     namespace nb = nanobind;
     if (const int* const descriptor = std::get_if<int>(&file)) {
         return [file = std::make_shared<const Descriptor>(*descriptor)](std::uint64_t offset,
                                                                         std::uint64_t size) {
-            std::vector<std::uint8_t> bytes(size);
+            FetchedBytes bytes(size);
             bytes.resize(read_fully(file->number(), bytes, offset));
             return bytes;
         };
@@ -37,7 +35,7 @@ inline std::function<std::vector<std::uint8_t>(std::uint64_t, std::uint64_t)> ma
         const nb::object result = read(offset, size);
         const BufferView view(result, PyBUF_SIMPLE);
         const std::span<const std::uint8_t> bytes = view.bytes();
-        return std::vector<std::uint8_t>(bytes.begin(), bytes.end());
+        return FetchedBytes(bytes.begin(), bytes.end());
     };
 }
 

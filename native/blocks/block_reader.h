@@ -88,6 +88,9 @@ class BlockReader {
     // must ascend. `use_source` as in decode_into.
     void load(const std::vector<std::uint64_t>& numbers, unsigned num_threads, bool use_source);
 
+    // Whether blocks are decoded here, and not by a BlockDecoder.
+    bool has_source() { return source() != nullptr; }
+
     std::uint64_t block_size() const { return block_size_; }
     std::uint64_t num_blocks() const { return num_blocks_; }
 

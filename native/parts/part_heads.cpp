@@ -39,9 +39,9 @@ struct SectionContent {
 };
 
 // Reads a section; one that would have more than max_size bytes has a bad header.
-SectionContent read_section(const SectionBlocks& section, const PartHeads::Fetch& fetch,
+SectionContent read_section(const SectionBlocks& section, const Fetch& fetch,
                             std::uint64_t max_size, unsigned num_threads) {
-    std::vector<std::vector<std::uint8_t>> blocks;
+    std::vector<FetchedBytes> blocks;
     std::vector<std::uint64_t> ends;  // of the content of each block
     SectionContent content;
     std::uint64_t size = 0;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 
 #include "codec/block.h"
 #include "codec/symbol_table.h"
+#include "common/fetch.h"
 #include "parts/word_section.h"
 
 namespace gompfs {
@@ -37,10 +37,6 @@ struct SegmentHeads {
 // Any number of threads may open heads at once.
 class PartHeads {
   public:
-    // Reads bytes of the archive; fewer at its end. May throw.
-    using Fetch =
-        std::function<std::vector<std::uint8_t>(std::uint64_t offset, std::uint64_t size)>;
-
     // Keeps up to `capacity` bytes of decoded heads. Segments are in the order of their blocks.
     // `dictionary` are the blocks of the archive's dictionary; none if it has none. Reads sections
     // of words, and several heads, on up to num_threads threads.
@@ -70,7 +66,7 @@ class PartHeads {
             std::uint32_t pool_size = 0;
             BlockStatus status = BlockStatus::ok;
         };
-        std::vector<std::uint8_t> bytes;
+        FetchedBytes bytes;
         std::vector<Head> heads;
     };
     // Reads the heads of parts from `first` on, at once: that of this part, and those before `end`

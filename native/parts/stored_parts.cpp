@@ -67,14 +67,14 @@ StoredPart StoredParts::read(std::size_t part) const {
     return stored;
 }
 
-std::vector<std::uint8_t> StoredParts::read_head(std::size_t part) const {
+FetchedBytes StoredParts::read_head(std::size_t part) const {
     require(columns_.head_sizes[part] <= kMaxStoredSize, "a part of its text is damaged");
     return fetch(columns_.head_offsets[part], columns_.head_sizes[part]);
 }
 
 // Returns a range of the archive. What is after the end of the archive is zeros.
-std::vector<std::uint8_t> StoredParts::fetch(std::uint64_t offset, std::uint64_t size) const {
-    std::vector<std::uint8_t> bytes = fetch_(offset, size);
+FetchedBytes StoredParts::fetch(std::uint64_t offset, std::uint64_t size) const {
+    FetchedBytes bytes = fetch_(offset, size);
     bytes.resize(size);
     return bytes;
 }

@@ -4,16 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "codec/codec.h"
+#include "common/fetch.h"
 
 namespace gompfs {
 
 // A part: a head and blocks, or else its text. Blocks are views of the bytes that it owns.
 struct StoredPart {
-    std::vector<std::uint8_t> head, bytes_of_blocks;
+    FetchedBytes head, bytes_of_blocks;
     std::vector<Bytes> blocks;
     Bytes text;                    // of a part without a head
     std::uint64_t size = 0;        // of its text
@@ -22,10 +22,6 @@ struct StoredPart {
 
 class StoredParts {
   public:
-    // Reads bytes of the archive; fewer at its end. May throw. Called by several threads at once.
-    using Fetch =
-        std::function<std::vector<std::uint8_t>(std::uint64_t offset, std::uint64_t size)>;
-
     // Where the parts are. The blocks of part i begin with block first_blocks[i]; parts without a
     // head have a head size of 0, and a text, which must outlive the object.
     struct Columns {
@@ -47,13 +43,13 @@ class StoredParts {
     // can be, or if the blocks of a part do not follow each other.
     StoredPart read(std::size_t part) const;
     // The block of a head alone.
-    std::vector<std::uint8_t> read_head(std::size_t part) const;
+    FetchedBytes read_head(std::size_t part) const;
 
   private:
     std::uint64_t num_blocks(std::size_t part) const {
         return (columns_.sizes[part] + block_size_ - 1) / block_size_;
     }
-    std::vector<std::uint8_t> fetch(std::uint64_t offset, std::uint64_t size) const;
+    FetchedBytes fetch(std::uint64_t offset, std::uint64_t size) const;
 
     const Columns columns_;
     const std::uint64_t block_size_;

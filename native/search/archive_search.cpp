@@ -93,35 +93,38 @@ void ArchiveSearch::count(const FileCounts& counts, SearchTotals& totals) const 
     totals.num_files_with_matches += counts.num_matched_lines != 0;
 }
 
-void ArchiveSearch::search_one(const ListedFile& file, MatchSession& session, LineSink& sink,
-                               std::string& buffer, Result& result) {
+void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink& sink,
+                               Result& result) {
     if (options_.output == SearchOptions::Output::files) {
         sink.begin_file(files_.path(file));
         sink.end_file({});
         ++result.totals.num_files;
         return;
     }
-    const std::uint64_t size = files_.layout(file).size;
-    ReadPieces read;
-    if (const ReadFailure failure = reader_.read_pieces(file.ino, 0, size, read)) {
+    if (const ReadFailure failure = worker.text.read(reader_, file.ino, files_.layout(file))) {
         result.found.failed.push_back({files_.path(file), file.ino, failure});
         return;
     }
-    const auto view_of = [](const iovec& piece) {
-        return std::string_view(static_cast<const char*>(piece.iov_base), piece.iov_len);
-    };
-    std::string_view text;
-    if (read.pieces.size() == 1) {
-        text = view_of(read.pieces.front());
-    } else {
-        buffer.clear();
-        for (const iovec& piece : read.pieces) {
-            buffer += view_of(piece);
-        }
-        text = buffer;
-    }
     const NulMeaning meaning = nul_meaning(options_, file.is_root());
-    count(search_file(options_, meaning, session, sink, files_.path(file), text), result.totals);
+    const std::string path = files_.path(file);
+    count(search_file(options_, meaning, worker.session, sink, path, worker.text.bytes()),
+          result.totals);
+}
+
+// A worker that no thread uses.
+std::unique_ptr<ArchiveSearch::Worker> ArchiveSearch::take_worker() {
+    const std::lock_guard lock(workers_mutex_);
+    if (workers_.empty()) {
+        return std::make_unique<Worker>(matcher_);
+    }
+    std::unique_ptr<Worker> worker = std::move(workers_.back());
+    workers_.pop_back();
+    return worker;
+}
+
+void ArchiveSearch::give_back(std::unique_ptr<Worker> worker) {
+    const std::lock_guard lock(workers_mutex_);
+    workers_.push_back(std::move(worker));
 }
 
 ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
@@ -131,13 +134,12 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
         layouts.emplace_back(files_[index].ino, files_.layout(files_[index]).copy());
     }
     reader_.layouts.add(std::move(layouts));
-    MatchSession session(matcher_);
+    std::unique_ptr<Worker> worker = take_worker();
     const std::unique_ptr<LineSink> sink = make_sink(kMaxOutput, [] { throw MuchOutput(); });
-    std::string buffer;
     result.end = unit.begin;
     while (result.end < unit.end && sink->size() < kMaxOutput && !result.is_next_alone) {
         try {
-            search_one(files_[result.end], session, *sink, buffer, result);
+            search_one(files_[result.end], *worker, *sink, result);
             ++result.end;
         } catch (const MuchOutput&) {
             sink->drop_file();
@@ -145,6 +147,7 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
         }
         throw_if_cancelled();
     }
+    give_back(std::move(worker));
     take_output(*sink, result);
     return result;
 }
@@ -186,9 +189,8 @@ void ArchiveSearch::search_alone(const ListedFile& file, const Generator<Result>
     if (is_large(file)) {
         search_large(file, *sink, result, hand_on);
     } else {
-        MatchSession session(matcher_);
-        std::string buffer;
-        search_one(file, session, *sink, buffer, result);
+        Worker worker(matcher_);
+        search_one(file, worker, *sink, result);
     }
     hand_on();
 }

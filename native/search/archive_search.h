@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "parts/part_heads.h"
 #include "search/file_list.h"
 #include "search/file_search.h"
+#include "search/file_text.h"
 #include "search/matcher.h"
 #include "search/scanned_blocks.h"
 #include "search/search_options.h"
@@ -77,6 +79,14 @@ class ArchiveSearch {
         SearchTotals totals;
         bool needs_separator = false;
     };
+    // What a thread needs to search units one after another. To make it takes as long as to search
+    // some files, above all if its memory is new.
+    struct Worker {
+        explicit Worker(const Matcher& matcher) : session(matcher) {}
+
+        MatchSession session;
+        FileText text;
+    };
     struct UnitResult : Result {
         std::size_t end = 0;         // of the files that were searched
         bool is_next_alone = false;  // the next file has much output
@@ -89,8 +99,9 @@ class ArchiveSearch {
     std::vector<Unit> next_units();
     Found search_units(const std::vector<Unit>& units);
     UnitResult search_unit(const Unit& unit);
-    void search_one(const ListedFile& file, MatchSession& session, LineSink& sink,
-                    std::string& buffer, Result& result);
+    std::unique_ptr<Worker> take_worker();
+    void give_back(std::unique_ptr<Worker> worker);
+    void search_one(const ListedFile& file, Worker& worker, LineSink& sink, Result& result);
     void search_alone(const ListedFile& file, const Generator<Result>::Yield& yield);
     void search_large(const ListedFile& file, LineSink& sink, Result& result,
                       const std::function<void()>& end_window);
@@ -112,7 +123,9 @@ class ArchiveSearch {
     std::uint64_t unit_size_;
     SearchTotals totals_;
     bool has_output_ = false;
-    std::unique_ptr<Generator<Result>> alone_;  // of the file that is searched alone
+    std::mutex workers_mutex_;
+    std::vector<std::unique_ptr<Worker>> workers_;  // that no thread uses
+    std::unique_ptr<Generator<Result>> alone_;      // of the file that is searched alone
 };
 
 }  // namespace gompfs::search

@@ -63,6 +63,12 @@ bool has_holes(int file, const struct stat& status) {
     return hole >= 0 && hole < status.st_size;
 }
 
+// Whether a file has content although its size is 0, as files of /proc have.
+bool has_unknown_size(int file, const struct stat& status) {
+    char first;
+    return status.st_size == 0 && pread(file, &first, 1, 0) == 1;
+}
+
 LocalDirectory::Kind kind_of(const dirent& entry, int directory) {
     using Kind = LocalDirectory::Kind;
     if (entry.d_type != DT_UNKNOWN) {
@@ -122,7 +128,8 @@ bool can_be_read_whole(const LocalFile& file, std::uint64_t max_size) {
     const struct stat& status = file.status;
     const bool can_be = file.error == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
                         static_cast<std::uint64_t>(status.st_size) <= max_size &&
-                        !has_holes(file.file.number(), status);
+                        !has_holes(file.file.number(), status) &&
+                        !has_unknown_size(file.file.number(), status);
     if (!can_be && file.error == 0 && S_ISREG(status.st_mode)) {
         posix_fadvise(file.file.number(), 0, kReadAhead, POSIX_FADV_WILLNEED);
     }

@@ -54,8 +54,8 @@ struct LocalDirectory {
 // Opens a file without following a symlink, and without reading it. `directory` is a descriptor.
 LocalFile open_file(int directory, const std::string& name);
 
-// Whether read_file can read a file of at most max_size bytes. Otherwise, the kernel is asked to
-// read its beginning.
+// Whether read_file can read a file of at most max_size bytes: not one whose size is 0 although it
+// has content. Otherwise, the kernel is asked to read its beginning.
 bool can_be_read_whole(const LocalFile& file, std::uint64_t max_size);
 void read_file(LocalFile& file);
 

@@ -43,6 +43,7 @@ from gompfs.pack.sources.local_file import (
     LocalFileEntry,
     file_content,
     find_data_ranges,
+    read_file_of_unknown_size,
     read_xattrs,
 )
 
@@ -138,13 +139,14 @@ class _LocalSource(Source):
         if self._is_skipped(status.st_dev, status.st_ino, path):
             return None
         first_name = self._first_name(status, path) if status.st_nlink > 1 else None
+        content = read_file_of_unknown_size(descriptor) if status.st_size == 0 and first_name is None else None
         return LocalFileEntry(
             path,
             status.st_mode,
             status.st_uid,
             status.st_gid,
             status.st_mtime_ns,
-            status.st_size,
+            status.st_size if content is None else len(content),
             0,
             None,
             first_name,
@@ -155,6 +157,7 @@ class _LocalSource(Source):
             local_path=self._local_path(path),
             warnings=self.warnings,
             may_be_left_out=self._skip_unreadable,
+            content=content,
         )
 
     def _is_skipped(self, device: int, number: int, path: bytes) -> bool:

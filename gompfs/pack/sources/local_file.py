@@ -15,11 +15,21 @@ from functools import partial
 from gompfs.errors import PackError, UnreadableFileError, display_path
 from gompfs.pack.sources.base import FileContent, SourceEntry
 
-__all__ = ["MAX_WHOLE_SIZE", "OPEN_FLAGS", "LocalFileEntry", "file_content", "find_data_ranges", "read_xattrs"]
+__all__ = [
+    "MAX_WHOLE_SIZE",
+    "OPEN_FLAGS",
+    "LocalFileEntry",
+    "file_content",
+    "find_data_ranges",
+    "read_file_of_unknown_size",
+    "read_xattrs",
+]
 
 MAX_WHOLE_SIZE = 4 << 20
 """Files of up to this size are read whole."""
 
+_MAX_UNKNOWN_SIZE = 256 << 20
+_PIECE_SIZE = 1 << 20
 # O_NONBLOCK and O_NOFOLLOW: the name may have become a FIFO or a symlink since the directory was listed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 STAT_BLOCK_SIZE = 512
@@ -88,11 +98,13 @@ class LocalFileEntry(SourceEntry):
 
     def release(self) -> None:
         """Close the file. Warn if it has changed since its metadata was read."""
+        has_known_size = self.content is None
         descriptor, self.file_descriptor, self.content = self.file_descriptor, -1, None
         if descriptor >= 0:
             now = os.fstat(descriptor)
             os.close(descriptor)
-            self.has_changed = now.st_mtime_ns != self.mtime_ns or now.st_size != self.size
+            if has_known_size:
+                self.has_changed = now.st_mtime_ns != self.mtime_ns or now.st_size != self.size
         if self.was_read and self.has_changed:
             self._warn("file changed as we read it")
 
@@ -113,6 +125,25 @@ def _read(path: bytes, file_offset: int, size: int) -> bytes:
         return b""
     finally:
         os.close(descriptor)
+
+
+def read_file_of_unknown_size(descriptor: int) -> memoryview | None:
+    """Returns the content of a file whose size is 0 in its metadata, as in /proc; None if it has none, as usual.
+
+    Raises OSError (EFBIG) if there is more of it than fits into memory well.
+    """
+    try:
+        has_content = bool(os.pread(descriptor, 1, 0))
+    except OSError:  # such as EAGAIN of a file that has nothing to read now
+        has_content = False
+    if not has_content:
+        return None
+    content = bytearray()
+    while piece := os.pread(descriptor, _PIECE_SIZE, len(content)):
+        content += piece
+        if len(content) > _MAX_UNKNOWN_SIZE:
+            raise OSError(errno.EFBIG, "its size is given as 0, but it has more than 256 MiB")
+    return memoryview(content)
 
 
 def find_data_ranges(descriptor: int, status: os.stat_result) -> list[tuple[int, int]] | None:

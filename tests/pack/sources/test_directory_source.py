@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tree_helpers import list_directory, list_source
+from tree_helpers import list_directory, list_source, pack
 
+import gompfs
 from gompfs._native.sources import AnnouncedFiles, FileLoader, OpenDirectory
 from gompfs.errors import PackError
-from gompfs.pack.sources import directory, open_source
+from gompfs.pack.sources import directory, local_file, open_source
 
 
 def test_the_odd_tree_is_read_exactly(odd_tree: Path) -> None:
@@ -355,3 +356,25 @@ def test_a_missing_source(tmp_path: Path) -> None:
             open_source(tmp_path / name)
     with pytest.raises(PackError, match="neither a file nor a directory"):
         open_source("/dev/null")
+
+
+def test_files_whose_size_is_not_known(tmp_path: Path) -> None:
+    """Files of /proc say that they are empty. They are read to their end, as cat does; tar stores nothing."""
+    for top, names in (("/proc/sys/user", os.listdir("/proc/sys/user")), ("/proc/version", ["version"])):
+        pack(tmp_path / "a.gomp", top, force=True)
+        with gompfs.open(tmp_path / "a.gomp") as files:
+            for name in names:
+                path = top if name == "version" else f"{top}/{name}"
+                expected = subprocess.run(["cat", path], capture_output=True, check=True).stdout
+                assert os.stat(path).st_size == 0
+                assert files.read(name) == expected != b""
+            assert sorted(files.listdir()) == sorted(names)
+
+
+def test_a_file_whose_size_is_not_known_may_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_file, "_MAX_UNKNOWN_SIZE", 3)
+    with pytest.raises(PackError, match="version: cannot read: its size is given as 0"):
+        list_source(open_source(Path("/proc/version")))
+    source = open_source(Path("/proc/version"), skip_unreadable=True)
+    assert list_source(source) == {}
+    assert "left out" in source.warnings[0]

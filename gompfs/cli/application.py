@@ -17,6 +17,7 @@ from typing import NoReturn
 import click
 
 from gompfs.errors import GompfsError, OptionError, display_path
+from gompfs.memory import spare_address_space
 
 PROGRAM_NAME = "gompfs"
 COMPLETION_VARIABLE = "_GOMPFS_COMPLETE"
@@ -160,6 +161,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     settings = Settings()
     interrupts = _Interrupts()
     _terminated.clear()
+    spare_address_space()
     try:
         _run_command(sys.argv[1:] if arguments is None else arguments, settings)
         _flush_output()

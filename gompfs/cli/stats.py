@@ -18,9 +18,9 @@ from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry
 from gompfs.cli.progress import progress_bar
 from gompfs.cli.statistic_output import OutputForm, output_form, print_report
 from gompfs.errors import EntryNotFoundError, EntryTypeError, OptionError, display_path
+from gompfs.memory import share_arenas
 from gompfs.statistics.documents import DEFAULT_FIELD, read_documents
 from gompfs.statistics.formats import Format
-from gompfs.statistics.memory import share_arenas
 from gompfs.statistics.query import MAX_SEARCHED_LENGTH, StatsQuery
 from gompfs.statistics.tasks import (
     FIELD,

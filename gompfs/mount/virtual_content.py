@@ -42,9 +42,9 @@ class VirtualContent:
 
     def compute(self, name: bytes) -> Report:
         """Returns the content of a virtual file. `name` is its path in `stats`. Raises GompfsError."""
+        from gompfs.memory import share_arenas
         from gompfs.statistics.formats import check_format, formatted
         from gompfs.statistics.info import MountFacts
-        from gompfs.statistics.memory import share_arenas
         from gompfs.statistics.report import FixedReport
         from gompfs.statistics.tasks import compute, task_of
 

@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "common/cancellation.h"
@@ -35,7 +36,7 @@ void run_beside_signals(Work&& work) {
     bool has_ended = false;
     std::exception_ptr error;
     Cancellation cancellation;
-    std::thread thread([&] {
+    const auto run = [&] {
         const CancellationScope scope(&cancellation);
         try {
             work();
@@ -45,10 +46,19 @@ void run_beside_signals(Work&& work) {
         const std::lock_guard lock(mutex);
         has_ended = true;
         ended.notify_one();
-    });
+    };
+    std::thread thread;
+    try {
+        thread = std::thread(run);
+    } catch (const std::system_error&) {
+        // The system allows no more threads; this one does the work itself.
+    }
     PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
     {
         const nanobind::gil_scoped_release release;
+        if (!thread.joinable()) {
+            run();
+        }
         std::unique_lock lock(mutex);
         while (!ended.wait_for(lock, kBetweenLooks, [&] { return has_ended; })) {
             lock.unlock();
@@ -63,7 +73,9 @@ void run_beside_signals(Work&& work) {
             lock.lock();
         }
         lock.unlock();
-        thread.join();
+        if (thread.joinable()) {
+            thread.join();
+        }
     }
     if (type != nullptr) {
         PyErr_Restore(type, value, trace);

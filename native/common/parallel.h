@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -118,9 +119,8 @@ inline const int worker_pool_is_registered =
 inline WorkerPool& WorkerPool::shared() { return *shared_worker_pool.load(); }
 
 // Calls work(index) for every index below `count` on up to num_threads threads, this one included.
-// The order is undefined, except that index 0 is started first. work must not throw anything but
-// Cancelled. If it does, or if this thread's work is cancelled, no further index is started and
-// Cancelled is thrown.
+// The order is undefined, except that index 0 is started first. If work throws, no further index
+// is started, and the first exception is thrown here; Cancelled, if this work is cancelled.
 template <typename Work>
 void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
     struct Loop {
@@ -128,7 +128,8 @@ void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
         std::size_t count;
         const Cancellation* cancellation;
         std::atomic<std::size_t> next{0};
-        std::atomic<bool> is_cancelled{false};
+        std::atomic<bool> has_failed{false};
+        std::exception_ptr error;  // of the first failure; complete when all threads have left run
 
         static void run(void* context) {
             Loop& loop = *static_cast<Loop*>(context);
@@ -139,8 +140,10 @@ void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
                     loop.work(index);
                     throw_if_cancelled();
                 }
-            } catch (const Cancelled&) {
-                loop.is_cancelled.store(true, std::memory_order_relaxed);
+            } catch (...) {
+                if (!loop.has_failed.exchange(true)) {
+                    loop.error = std::current_exception();
+                }
                 loop.next.store(loop.count, std::memory_order_relaxed);
             }
         }
@@ -152,8 +155,8 @@ void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
     } else {
         Loop::run(&loop);
     }
-    if (loop.is_cancelled.load(std::memory_order_relaxed)) {
-        throw Cancelled();
+    if (loop.error) {
+        std::rethrow_exception(loop.error);
     }
 }
 

@@ -6,10 +6,9 @@ import functools
 import os
 import re
 import resource
-from pathlib import Path
 
-_MEMINFO = Path("/proc/meminfo")
-_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_MEMINFO = "/proc/meminfo"
+_GROUP_LIMIT = "/sys/fs/cgroup/memory.max"
 ALWAYS_FREE = 64 << 20
 """So few bytes are not worth a look at what is free."""
 _M_ARENA_MAX = -8  # from malloc.h
@@ -19,14 +18,19 @@ _NUM_ARENAS = 4
 def free_memory() -> int:
     """Returns how many bytes this process may still use: those that the machine has, up to the limit of a container."""
     try:
-        found = re.findall(r"^(?:MemAvailable|SwapFree): *([0-9]+) kB$", _MEMINFO.read_text(), re.MULTILINE)
+        found = re.findall(r"^(?:MemAvailable|SwapFree): *([0-9]+) kB$", _text(_MEMINFO), re.MULTILINE)
     except OSError:
         found = []
     free = sum(map(int, found)) << 10 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
-        return min(free, int(_GROUP_LIMIT.read_text()))
+        return min(free, int(_text(_GROUP_LIMIT)))
     except (OSError, ValueError):  # outside a container there is no such file; without a limit it says max
         return free
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="ascii") as file:
+        return file.read()
 
 
 def check_memory_for(num_bytes: int) -> None:

@@ -66,7 +66,7 @@ def test_free_memory_is_what_the_system_says() -> None:
 
 
 def test_the_limit_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(memory, "_GROUP_LIMIT", tmp_path / "memory.max")
+    monkeypatch.setattr(memory, "_GROUP_LIMIT", str(tmp_path / "memory.max"))
     without = memory.free_memory()
     (tmp_path / "memory.max").write_text("max\n")
     assert memory.free_memory() > without // 2

@@ -50,8 +50,15 @@ class Contents:
     """The size of all contents in bytes."""
 
     def __len__(self) -> int: ...
-    def copy(self, offset: int, out: memoryview) -> None:
-        """Copies the bytes from `offset` on. Raises IndexError if there are fewer than `out` has."""
+
+class ContentCopier:
+    """Copies contents on a thread of its own."""
+
+    def copy(self, contents: Contents, offset: int, out: memoryview) -> None:
+        """Has the bytes from `offset` on copied, soon. Raises IndexError if there are fewer than `out` has."""
+
+    def wait(self) -> None:
+        """Waits until everything is copied."""
 
 class PlacedFiles:
     """Where the contents of some files go. Empty files are left out."""

@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import resources
 from itertools import chain
@@ -60,6 +61,9 @@ class _Connection(sqlite3.Connection):
 class IndexWriter:
     """Collects the rows of an archive's index in the SQLite file at `path`. The caller numbers the inodes.
 
+    A thread inserts most rows, while the caller collects the next. An error of its own is raised by the next call that
+    writes. Statements run in the order of the calls, so the file does not depend on the thread.
+
     `base` is the index image to extend, for `add`; it has the schema of format version `version`.
     """
 
@@ -81,6 +85,8 @@ class IndexWriter:
         self._dirents: list[tuple[object, ...]] = []
         self._extents: list[tuple[int, int, int, int]] = []
         self._binary_files: list[tuple[int]] = []
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-index")
+        self._inserting: Future[None] | None = None
 
     def add_inode(self, inode: Inode) -> None:
         """Store an inode. `finish` sets its link count."""
@@ -117,10 +123,13 @@ class IndexWriter:
 
     def add_xattrs(self, rows: Iterable[tuple[int, bytes, bytes]]) -> None:
         """Store extended attributes, given as (inode number, name, value), before the inodes are added."""
-        self._connection.executemany("INSERT OR REPLACE INTO xattr VALUES (?, ?, ?)", rows)
+        if found := list(rows):
+            self._wait()
+            self._connection.executemany("INSERT OR REPLACE INTO xattr VALUES (?, ?, ?)", found)
 
     def remove_xattrs(self, ino: int) -> None:
         """Remove the extended attributes of an inode, before it gets new ones."""
+        self._wait()
         self._connection.execute("DELETE FROM xattr WHERE ino = ?", (ino,))
 
     def add_binary_files(self, inos: Iterable[int]) -> None:
@@ -141,11 +150,13 @@ class IndexWriter:
                 "part_sizes": np.array([part.size for part in parts], "<u8").tobytes(),
                 **self._head_positions(parts),
             }
+        self._wait()
         self._database.table("segment").insert(row)
 
     def add_section(self, segment: int, kind: str, uncompressed_size: int, blocks: Sequence[WrittenBlock]) -> None:
         """Store a section of these blocks."""
         row = {"segment": segment, "kind": kind, "uncompressed_size": uncompressed_size}
+        self._wait()
         self._database.table("section").insert(row | self._positions(blocks))
 
     def _positions(self, blocks: Sequence[WrittenBlock]) -> dict[str, Any]:
@@ -168,6 +179,7 @@ class IndexWriter:
 
     def set_meta(self, values: dict[str, str]) -> None:
         """Store facts about the archive by name."""
+        self._wait()
         self._database.table("meta").upsert_all(
             ({"key": key, "value": value} for key, value in values.items()), pk="key"
         )
@@ -175,6 +187,7 @@ class IndexWriter:
     def finish(self) -> None:
         """Delete inodes that have no name left, set the link counts, and close the file."""
         self._flush()
+        self._wait()
         self._connection.executescript(
             """
             CREATE TEMP TABLE links (ino INTEGER PRIMARY KEY, num INTEGER);
@@ -192,20 +205,34 @@ class IndexWriter:
                 WHERE mode & 61440 = 16384;
             """
         )
-        self._connection.close()
+        self.abandon()
 
     def abandon(self) -> None:
         """Close the file without finishing."""
+        self._executor.shutdown(cancel_futures=True)
         self._connection.close()
 
     def _flush(self) -> None:
-        self._insert("binary_file", 1, self._binary_files)
-        self._insert("inode", 9, self._inodes)
-        self._insert("dirent", 3, self._dirents)
-        self._insert("extent", 4, self._extents)
+        """Have the thread insert all rows. Waits for the rows before, which bounds the memory."""
+        self._wait()
+        rows = self._binary_files, self._inodes, self._dirents, self._extents
+        self._inserting = self._executor.submit(self._insert_all, *rows)
+        self._binary_files, self._inodes, self._dirents, self._extents = [], [], [], []
+
+    def _wait(self) -> None:
+        """Wait until the thread has inserted its rows. Raises its error."""
+        if self._inserting is not None:
+            self._inserting.result()
+            self._inserting = None
+
+    def _insert_all(self, binary_files: list[Any], inodes: list[Any], dirents: list[Any], extents: list[Any]) -> None:
+        self._insert("binary_file", 1, binary_files)
+        self._insert("inode", 9, inodes)
+        self._insert("dirent", 3, dirents)
+        self._insert("extent", 4, extents)
 
     def _insert(self, table: str, num_columns: int, rows: list[Any]) -> None:
-        """Insert rows, many with each statement, and clear the list."""
+        """Insert rows, many with each statement."""
         row = f"({', '.join('?' * num_columns)})"
         statement = f"INSERT OR REPLACE INTO {table} VALUES "
         last = len(rows) - len(rows) % _ROWS_AT_ONCE
@@ -214,4 +241,3 @@ class IndexWriter:
             statement + ", ".join([row] * _ROWS_AT_ONCE), (list(chain.from_iterable(some)) for some in at_once)
         )
         self._connection.executemany(statement + row, rows[last:])
-        rows.clear()

@@ -1,4 +1,4 @@
-"""Writes blocks: cuts a stream into blocks, compresses batches in a thread, and records the blocks' positions."""
+"""Writes blocks: cuts a stream into blocks, compresses and writes batches in threads, records the blocks' positions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from xxhash import xxh3_128
 
+from gompfs._native.sources import ContentCopier
 from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, CodecOptions, EncodedBlock
 from gompfs.engine import Engine
 from gompfs.model import PartKind, WrittenBlock
@@ -59,7 +60,7 @@ class BlockWriter:
 
 
 class StreamWriter:
-    """The solid stream of a segment: appended bytes are cut into blocks, compressed in a thread, and written.
+    """The solid stream of a segment: appended bytes are cut into blocks, compressed, and written, in threads.
 
     The stream is cut into parts. Each part begins with a new block, so the addresses from the end of a part to the next
     multiple of the block size have no bytes.
@@ -88,8 +89,10 @@ class StreamWriter:
         self._batch: memoryview | None = None  # the next batch, of which _num_filled bytes are there
         self._num_filled = 0
         self._max_batches = engine.num_encode_batches + 1
-        self._executor = ThreadPoolExecutor(engine.num_encode_batches, thread_name_prefix="gompfs-encode")
-        self._batches: deque[Future[list[EncodedBlock]]] = deque()
+        self._encoder = ThreadPoolExecutor(engine.num_encode_batches, thread_name_prefix="gompfs-encode")
+        self._output = ThreadPoolExecutor(1, thread_name_prefix="gompfs-write")
+        self._batches: deque[Future[None]] = deque()  # that have not been written
+        self._copier: ContentCopier | None = None
         self._blocks: list[WrittenBlock] = []
         self._part_starts: list[int] = []  # the address at which each ended part begins
         self._part_start = 0  # the address at which the open part begins
@@ -123,7 +126,9 @@ class StreamWriter:
         offset = 0
         while offset < contents.size:
             room = self._room(contents.size - offset)
-            contents.copy(offset, room)
+            if self._copier is None:
+                self._copier = ContentCopier()
+            self._copier.copy(contents, offset, room)
             offset += len(room)
             self._take_room(len(room))
 
@@ -184,21 +189,27 @@ class StreamWriter:
         """End the last part, and write the remaining bytes. Returns all blocks."""
         self.end_part()
         while self._batches:
-            self._collect()
-        self._executor.shutdown()
+            self._batches.popleft().result()
+        self._encoder.shutdown()
+        self._output.shutdown()
         return self._blocks
 
     def abandon(self) -> None:
         """Stop compressing. Nothing more is written."""
-        self._executor.shutdown(cancel_futures=True)
+        self._output.shutdown(wait=False, cancel_futures=True)
+        self._encoder.shutdown(cancel_futures=True)
+        self._output.shutdown()
 
     def _submit(self, batch: memoryview) -> None:
+        if self._copier is not None:
+            self._copier.wait()
         self._batch = None
         self._num_filled = 0
         while len(self._batches) >= self._max_batches:
-            self._collect()
+            self._batches.popleft().result()
         encode = self._engine.encode_blocks
-        self._batches.append(self._executor.submit(encode, batch, self._block_size, self._codec, self._dictionary))
+        encoded = self._encoder.submit(encode, batch, self._block_size, self._codec, self._dictionary)
+        self._batches.append(self._output.submit(self._write, encoded))
 
-    def _collect(self) -> None:
-        self._blocks += self._writer.write(self._batches.popleft().result())
+    def _write(self, encoded: Future[list[EncodedBlock]]) -> None:
+        self._blocks += self._writer.write(encoded.result())

@@ -1,4 +1,4 @@
-// The classes LoadedFiles, Contents and KnownContents of gompfs._native.sources.
+// The classes LoadedFiles, Contents, ContentCopier and KnownContents of gompfs._native.sources.
 #include "bindings/loaded_files.h"
 
 #include <nanobind/nanobind.h>
@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "bindings/announced.h"
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
+#include "common/background_work.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -120,14 +123,50 @@ nb::list binary(const PlacedFiles& placed) {
     return result;
 }
 
-void copy(const Contents& contents, std::uint64_t offset, nb::handle out) {
-    const BufferView view(out, PyBUF_WRITABLE);
-    if (offset > contents.size() || view.mutable_bytes().size() > contents.size() - offset) {
-        throw std::out_of_range("the contents end before");
+// Copies on a thread. Holds the memory that it copies to until `wait`.
+class ContentCopier {
+  public:
+    ~ContentCopier() {
+        const nb::gil_scoped_release release;
+        work_.reset();
     }
-    const nb::gil_scoped_release release;
-    contents.copy(offset, view.mutable_bytes());
-}
+
+    void copy(const Contents& contents, std::uint64_t offset, nb::handle out) {
+        BufferView view(out, PyBUF_WRITABLE);
+        const std::span<std::uint8_t> memory = view.mutable_bytes();
+        if (offset > contents.size() || memory.size() > contents.size() - offset) {
+            throw std::out_of_range("the contents end before");
+        }
+        held_.push_back(std::move(view));
+        const nb::gil_scoped_release release;
+        work_->push({contents, offset, memory}, memory.size());
+    }
+
+    void wait() {
+        {
+            const nb::gil_scoped_release release;
+            work_->pop_all();
+        }
+        held_.clear();
+    }
+
+  private:
+    struct Copy {
+        Contents contents;
+        std::uint64_t offset;
+        std::span<std::uint8_t> out;
+    };
+    static constexpr std::size_t kMaxWaiting = std::size_t{16} << 20;
+
+    std::vector<BufferView> held_;
+    std::optional<BackgroundWork<Copy, bool>> work_{std::in_place, 1, kMaxWaiting, [] {
+                                                        return [](const Copy& copy) {
+                                                            copy.contents.copy(copy.offset,
+                                                                               copy.out);
+                                                            return true;
+                                                        };
+                                                    }};
+};
 
 }  // namespace
 
@@ -143,8 +182,11 @@ void bind_loaded_files(nb::module_& sources) {
         .def("dirent_rows", &dirent_rows, "parent"_a, "first_ino"_a);
     nb::class_<Contents>(sources, "Contents")
         .def("__len__", [](const Contents& self) { return self.files().size(); })
-        .def_prop_ro("size", &Contents::size)
-        .def("copy", &copy, "offset"_a, "out"_a);
+        .def_prop_ro("size", &Contents::size);
+    nb::class_<ContentCopier>(sources, "ContentCopier")
+        .def(nb::init<>())
+        .def("copy", &ContentCopier::copy, "contents"_a, "offset"_a, "out"_a)
+        .def("wait", &ContentCopier::wait);
     nb::class_<PlacedFiles>(sources, "PlacedFiles")
         .def_ro("new_in_stream", &PlacedFiles::new_in_stream)
         .def_ro("new_in_text", &PlacedFiles::new_in_text)

@@ -47,8 +47,7 @@ class DictionaryChoice {
           num_strings_(samples_.size() - std::min(samples_.size(), kStringLength - 1)),
           hash_bits_(std::clamp(static_cast<int>(std::bit_width(samples_.size())), kMinHashBits,
                                 kMaxHashBits)),
-          counts_(std::size_t{1} << hash_bits_),
-          num_in_window_(counts_.size()) {
+          strings_(std::size_t{1} << hash_bits_) {
         count(num_threads);
     }
 
@@ -59,9 +58,20 @@ class DictionaryChoice {
         return (load<std::uint64_t>(samples_.data() + position) * 0x9e3779b185ebca87) >>
                (64 - hash_bits_);
     }
-    // What a string of a window adds to its score.
-    std::uint64_t value(std::size_t hash) const {
-        return counts_[hash] - std::uint64_t{counts_[hash] != 0};
+    // What is known of the strings of a hash.
+    struct Strings {
+        std::uint16_t num_pieces;
+        std::uint16_t num_in_window;  // occurrences
+
+        // What they add to the score of a window.
+        std::uint64_t value() const { return num_pieces - std::uint64_t{num_pieces != 0}; }
+    };
+
+    Strings& at(std::size_t position) { return strings_[hash_at(position)]; }
+    // Fetches to the cache what the window will soon reach: the table is much larger than caches.
+    void prefetch(std::size_t position) const {
+        constexpr std::size_t kDistance = 32;
+        __builtin_prefetch(&strings_[hash_at(std::min(position + kDistance, num_strings_ - 1))], 1);
     }
     void count(unsigned num_threads);
     void count_share(std::size_t first_hash, std::size_t end_hash);
@@ -73,15 +83,15 @@ class DictionaryChoice {
     const LargeVector<std::uint8_t> samples_;
     const std::size_t num_strings_;
     const int hash_bits_;
-    ZeroVector<std::uint16_t> counts_;        // number of pieces, by hash
-    ZeroVector<std::uint8_t> num_in_window_;  // occurrences in the window, by hash
+    ZeroVector<Strings> strings_;  // by hash
 };
 
 // Each thread counts some of the hashes, in all samples.
 void DictionaryChoice::count(unsigned num_threads) {
     const std::size_t num_shares = std::max(num_threads, 1u);
     parallel_for(num_shares, num_threads, [&](std::size_t share) {
-        count_share(counts_.size() * share / num_shares, counts_.size() * (share + 1) / num_shares);
+        count_share(strings_.size() * share / num_shares,
+                    strings_.size() * (share + 1) / num_shares);
     });
 }
 
@@ -98,26 +108,27 @@ void DictionaryChoice::count_share(std::size_t first_hash, std::size_t end_hash)
                 continue;
             }
             last_piece[hash - first_hash] = piece;
-            counts_[hash] = std::min<std::uint16_t>(counts_[hash], kMaxCount - 1) + 1;
+            std::uint16_t& count = strings_[hash].num_pieces;
+            count = std::min<std::uint16_t>(count, kMaxCount - 1) + 1;
         }
     }
 }
 
 // Adds a string to the window, and returns what the score gains by it.
 std::uint64_t DictionaryChoice::enter(std::size_t position) {
-    const std::size_t hash = hash_at(position);
-    return num_in_window_[hash]++ == 0 ? value(hash) : 0;
+    Strings& strings = at(position);
+    return strings.num_in_window++ == 0 ? strings.value() : 0;
 }
 
 // Takes a string out of the window, and returns what the score loses by it.
 std::uint64_t DictionaryChoice::leave(std::size_t position) {
-    const std::size_t hash = hash_at(position);
-    return --num_in_window_[hash] == 0 ? value(hash) : 0;
+    Strings& strings = at(position);
+    return --strings.num_in_window == 0 ? strings.value() : 0;
 }
 
 // The window of an epoch, given by its first and last strings, with the greatest score.
 Segment DictionaryChoice::best_window(std::size_t begin, std::size_t end) {
-    static_assert(kSegmentStrings <= std::numeric_limits<std::uint8_t>::max());
+    static_assert(kSegmentStrings <= std::numeric_limits<std::uint16_t>::max());
     Segment best{begin, kSegmentStrings, 0};
     std::uint64_t score = 0;
     std::size_t first = begin;
@@ -125,6 +136,7 @@ Segment DictionaryChoice::best_window(std::size_t begin, std::size_t end) {
         if (position - first == kSegmentStrings) {
             score -= leave(first++);
         }
+        prefetch(position);
         score += enter(position);
         if (score > best.score) {
             best = {first, position + 1 - first, score};
@@ -140,14 +152,14 @@ Segment DictionaryChoice::best_window(std::size_t begin, std::size_t end) {
 // at both ends that occur once.
 Segment DictionaryChoice::take(Segment window) {
     std::size_t begin = window.begin, end = window.begin + window.size;
-    while (begin < end && value(hash_at(begin)) == 0) {
+    while (begin < end && at(begin).value() == 0) {
         ++begin;
     }
-    while (end > begin && value(hash_at(end - 1)) == 0) {
+    while (end > begin && at(end - 1).value() == 0) {
         --end;
     }
     for (std::size_t position = begin; position < end; ++position) {
-        counts_[hash_at(position)] = 0;
+        at(position).num_pieces = 0;
     }
     return {begin, end - begin + kStringLength - 1, window.score};
 }

@@ -13,8 +13,6 @@ from gompfs.pack.sources.base import FileContent, Source, SourceEntry
 from gompfs.pack.sources.directory import DirectorySource, FileSource
 from gompfs.pack.sources.exclude import ExcludeRules, read_patterns
 from gompfs.pack.sources.file_run import FileRun
-from gompfs.pack.sources.tar import TarSource
-from gompfs.pack.sources.zip import ZipSource
 
 __all__ = ["STANDARD_INPUT", "PrefixedSource", "open_source"]
 
@@ -89,6 +87,8 @@ def open_source(
     """
     rules = ExcludeRules([*exclude, *(pattern for file in exclude_from for pattern in read_patterns(file))])
     if os.fspath(spec) == STANDARD_INPUT:
+        from gompfs.pack.sources.tar import TarSource
+
         return TarSource(_open_standard_input, "standard input", rules=rules)
     local_path = os.fsencode(spec)
     try:
@@ -103,10 +103,14 @@ def open_source(
         return directory if alone or not base_name else PrefixedSource(directory, base_name)
     suffixed = local_path.decode("utf-8", "replace").lower()
     if stat.S_ISFIFO(mode) or (stat.S_ISREG(mode) and suffixed.endswith(_TAR_SUFFIXES)):
+        from gompfs.pack.sources.tar import TarSource
+
         return TarSource(lambda: open(local_path, "rb", _BUFFER_SIZE), display_path(local_path), rules=rules)
     if not stat.S_ISREG(mode):
         raise PackError("is neither a file nor a directory", path=spec)
     if suffixed.endswith(_ZIP_SUFFIX):
+        from gompfs.pack.sources.zip import ZipSource
+
         return ZipSource(os.fsdecode(local_path), rules=rules)
     return FileSource(local_path, skip_unreadable=skip_unreadable)
 

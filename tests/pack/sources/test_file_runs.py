@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gompfs._native.sources import Contents, FileLoader, KnownContents, LoadedFiles, OpenDirectory
+from gompfs._native.sources import ContentCopier, Contents, FileLoader, KnownContents, LoadedFiles, OpenDirectory
 from gompfs.engine import select_engine
 from gompfs.grammar import PROBE_SIZE
 from gompfs.options import PackOptions
@@ -128,14 +128,32 @@ def test_contents_are_copied_from_any_offset(tmp_path: Path) -> None:
     contents = contents_of(load(tmp_path, *"0123"))
     expected = b"".join(pieces)
     assert (len(contents), contents.size) == (4, len(expected))
+    copier = ContentCopier()
+    copies = []
     for offset in range(len(expected) + 1):
         for size in (0, 1, 2, 5, len(expected) - offset):
-            out = bytearray(min(size, len(expected) - offset))
-            contents.copy(offset, memoryview(out))
-            assert out == expected[offset : offset + len(out)]
+            copies.append((offset, bytearray(min(size, len(expected) - offset))))
+            copier.copy(contents, offset, memoryview(copies[-1][1]))
+    copier.wait()
+    for offset, out in copies:
+        assert out == expected[offset : offset + len(out)]
     for offset, size in ((len(expected), 1), (len(expected) + 1, 0), (2, len(expected) - 1)):
         with pytest.raises(IndexError):
-            contents.copy(offset, memoryview(bytearray(size)))
+            copier.copy(contents, offset, memoryview(bytearray(size)))
+
+
+def test_memory_stays_until_contents_are_copied(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(1000))
+    contents = contents_of(load(tmp_path, "a"))
+    out = bytearray(1000)
+    copier = ContentCopier()
+    copier.copy(contents, 0, memoryview(out))
+    with pytest.raises(BufferError):
+        out.clear()
+    copier.wait()
+    out.clear()
+    copier.copy(contents, 0, memoryview(bytearray(1000)))
+    del contents, copier  # ends the copy
 
 
 def test_text_has_no_nul_near_its_beginning(tmp_path: Path) -> None:

@@ -9,9 +9,13 @@
 // four of them. So the chain of these five bytes (position_links.h) has all candidates of the first
 // kind. Of each, the number of equal bytes that end there says from which position on it is longer.
 // The one with most of them is the next longest match; no position before can have a longer one, so
-// none is searched. If there is none, the search begins anew with the last four bytes. It finds the
-// nearest match of four bytes, then longer ones as above. Positions inside a match of at least
-// nice_length bytes are not searched either.
+// none is searched. If there is none, the search begins anew with the last four bytes. It finds a
+// match of four bytes, then longer ones as above. Positions inside a match of at least nice_length
+// bytes are not searched either.
+//
+// The search for four bytes only knows positions where no match was known: the bytes of all others
+// are also at the source of a match. Blocks that are larger than the longest offset need all
+// positions, because that source may be too far away later.
 //
 // Costs
 //
@@ -113,14 +117,18 @@ class BackwardParser {
     };
 
     static constexpr std::uint32_t kNone = kNoLink<Position>;
+    static constexpr int kHashBits = 16;
+    static constexpr bool kIsLarge = sizeof(Position) > 2;  // larger than the longest offset
 
     std::uint32_t word(std::uint32_t position) const {
         return load<std::uint32_t>(bytes_ + position);
     }
     static bool is_too_far(std::uint32_t offset) {
-        return sizeof(Position) > 2 && offset > kByteMaxMatchOffset;
+        return kIsLarge && offset > kByteMaxMatchOffset;
     }
     void find_matches(const SearchEffort& effort);
+    void link_with_four(std::uint32_t end);
+    void leave_match(std::uint32_t position);
     std::uint32_t nearest(std::uint32_t position, int most) const;
     Candidate best_candidate(std::uint32_t end, std::uint32_t wanted, int most) const;
     void find_ways();
@@ -139,6 +147,7 @@ class BackwardParser {
 
     const std::uint8_t* bytes_ = nullptr;
     std::uint32_t size_ = 0;
+    std::uint32_t next_with_four_ = 0;  // the next position that with_four_ gets
     PositionLinks<Position> with_four_;
     PositionLinks<Position> with_five_;  // those of the position and the byte before
     std::vector<Stretch> stretches_;
@@ -150,11 +159,27 @@ class BackwardParser {
     static_assert(kByteMaxMatchLength < 1 << 16);
 };
 
-// Returns the nearest position with the same four bytes, or kNone.
+// Links the next positions with the same four bytes, up to `end`.
+template <typename Position>
+void BackwardParser<Position>::link_with_four(std::uint32_t end) {
+    for (; next_with_four_ < end; ++next_with_four_) {
+        with_four_.add(next_with_four_, hash4<kHashBits>(bytes_ + next_with_four_));
+    }
+}
+
+// Leaves out positions before `position` that lie in a match.
+template <typename Position>
+void BackwardParser<Position>::leave_match(std::uint32_t position) {
+    if constexpr (!kIsLarge) {
+        next_with_four_ = std::max(next_with_four_, position);
+    }
+}
+
+// Returns the nearest of the linked positions with the same four bytes, or kNone.
 template <typename Position>
 std::uint32_t BackwardParser<Position>::nearest(std::uint32_t position, int most) const {
     const std::uint32_t wanted = word(position);
-    std::uint32_t link = with_four_[position];
+    std::uint32_t link = with_four_.last(hash4<kHashBits>(bytes_ + position));
     for (; link != kNone && !is_too_far(position - link); link = with_four_[link]) {
         if (word(link) == wanted) {
             return link;
@@ -216,7 +241,9 @@ template <typename Position>
         Stretch found{position, 0, 0};
         std::uint32_t num_known = kHashedLength;
         if (length == 0) {
+            link_with_four(position);
             const std::uint32_t source = nearest(position, effort.chain_length);
+            link_with_four(position + 1);
             if (source == kNone) {
                 ++position;
                 continue;
@@ -228,6 +255,7 @@ template <typename Position>
             if (best.num_equal == 0) {
                 position = end;
                 length = 0;
+                leave_match(end);
                 continue;
             }
             num_known = best.num_equal;
@@ -247,6 +275,7 @@ template <typename Position>
         if (length >= std::min(limit, static_cast<std::uint32_t>(effort.nice_length))) {
             position = found.end;
             length = 0;
+            leave_match(position - (kHashedLength - 1));
         }
     }
 }
@@ -283,7 +312,8 @@ Way BackwardParser<Position>::begin_with_plain(std::uint32_t match_end, std::uin
     return way;
 }
 
-// Likewise where the match needs an extension.
+// Likewise where the match needs an extension. If it is better than a literal at one position, it
+// also is at those before.
 template <typename Position>
 Way BackwardParser<Position>::begin_with_extended(std::uint32_t match_end, std::uint32_t begin,
                                                   std::uint32_t end, Way way) {
@@ -291,6 +321,13 @@ Way BackwardParser<Position>::begin_with_extended(std::uint32_t match_end, std::
     extended.cost += kByteCost;
     for (std::uint32_t position = end; position-- > begin;) {
         const std::uint32_t plain = position + kLongestPlain;
+        const bool is_best = way.num_literals == 0 && way.cost == extended.cost;
+        if (is_best &&
+            plain < end) {  // a match that ends here would be followed by an extended one
+            costs_.fill(begin, position + 1, extended.cost);
+            match_ends_.fill(begin, position + 1, static_cast<std::uint16_t>(extended.position));
+            break;
+        }
         const End match = cheaper(cheaper(end_at(plain - 1), end_at(plain)), extended);
         way = way.with_literal();
         if (way.cost <= match.cost) {
@@ -355,10 +392,11 @@ void BackwardParser<Position>::follow(std::vector<Sequence>& sequences) const {
 template <typename Position>
 void BackwardParser<Position>::parse(Bytes content, const ParserLimits&, const SearchEffort& effort,
                                      std::vector<Sequence>& sequences) {
-    constexpr int kHashBits = 16;
     bytes_ = content.data();
     size_ = static_cast<std::uint32_t>(content.size());
-    link_four_and_five_bytes<kHashBits>(content, with_four_, with_five_);
+    next_with_four_ = 0;
+    with_four_.start(content.size(), std::size_t{1} << kHashBits);
+    link_five_bytes<kHashBits>(content, with_five_);
     find_matches(effort);
     find_ways();
     sequences.clear();

@@ -28,6 +28,9 @@ class PositionLinks {
     // kHashedLength bytes follow the position.
     Position operator[](std::size_t position) const { return previous_[position]; }
 
+    // The last position that was added with a hash.
+    Position last(std::uint32_t hash) const { return last_[hash]; }
+
     // Makes `num_hashes` empty chains for a block.
     void start(std::size_t block_size, std::size_t num_hashes) {
         last_.assign(num_hashes, kNoLink<Position>);
@@ -85,20 +88,17 @@ void link_four_and_three_bytes(Bytes content, PositionLinks<Position>& links,
     }
 }
 
-// Likewise, but links positions with the same four bytes and the same byte before. The first four
-// positions are not linked.
+// Links positions with the same four bytes and the same byte before. The first four positions are
+// not linked.
 template <int kBits, typename Position>
-void link_four_and_five_bytes(Bytes content, PositionLinks<Position>& links,
-                              PositionLinks<Position>& long_links) {
+void link_five_bytes(Bytes content, PositionLinks<Position>& links) {
     links.start(content.size(), std::size_t{1} << kBits);
-    long_links.start(content.size(), std::size_t{1} << kBits);
-    for (std::size_t position = 0; position < num_linked(content); ++position) {
-        links.add(position, hash4<kBits>(content.data() + position));
-        if (position < kHashedLength) [[unlikely]] {
-            long_links.leave_out(position);
-        } else {
-            long_links.add(position, hash5<kBits>(content.data() + position - 1));
-        }
+    const std::size_t num_unlinked = std::min<std::size_t>(content.size(), kHashedLength);
+    for (std::size_t position = 0; position < num_unlinked; ++position) {
+        links.leave_out(position);
+    }
+    for (std::size_t position = num_unlinked; position < num_linked(content); ++position) {
+        links.add(position, hash5<kBits>(content.data() + position - 1));
     }
 }
 

@@ -1,4 +1,4 @@
-// Reads a file of an archive, whole, before it is needed.
+// Reads a file of an archive, or a range of one, before it is needed.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,16 @@ namespace gompfs {
 
 class ContentTask : public TasksAhead::Task {
   public:
-    // `reader` must outlive the task.
-    ContentTask(BlockReader& reader, std::uint64_t ino, std::uint64_t size)
-        : reader_(reader), ino_(ino), size_(size) {}
+    struct Range {
+        std::uint64_t file_offset, size;
+        bool is_whole_file;  // then its content is examined
+    };
 
-    // Once the task is done: null if the file cannot be read, or does not have that size. Reading
+    // `reader` must outlive the task.
+    ContentTask(BlockReader& reader, std::uint64_t ino, const Range& range)
+        : reader_(reader), ino_(ino), range_(range) {}
+
+    // Once the task is done: null if the range cannot be read, or is not all in the file. Reading
     // it again tells why.
     std::shared_ptr<FileContent> result;
 
@@ -24,7 +29,8 @@ class ContentTask : public TasksAhead::Task {
     void run(TasksAhead& tasks) override;
 
     BlockReader& reader_;
-    const std::uint64_t ino_, size_;
+    const std::uint64_t ino_;
+    const Range range_;
 };
 
 }  // namespace gompfs

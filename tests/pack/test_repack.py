@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import stat
 from pathlib import Path
 
@@ -90,6 +91,8 @@ def test_the_same_bytes_as_pack(options: PackOptions, tmp_path: Path) -> None:
         (tmp_path / f"tree/{folder}/150-link").symlink_to("150")
         os.link(tmp_path / f"tree/{folder}/200", tmp_path / f"tree/{folder}/200-link")
     (tmp_path / "tree/large").write_bytes(b"a line of a large file\n" * 250_000)
+    for name in ("larger", "larger-again"):
+        (tmp_path / f"tree/{name}").write_bytes(random.Random(1).randbytes(9_000_001))
     pack_archive([open_source(tmp_path / "tree")], tmp_path / "old.gomp", options, engine=engine)
     with Archive(tmp_path / "old.gomp", engine=engine) as archive:
         pack_archive([ArchiveSource(archive)], tmp_path / "new.gomp", options, engine=engine)
@@ -132,6 +135,23 @@ def test_the_first_of_many_damaged_files(tmp_path: Path, capfdbinary: Output) ->
     archive.write_bytes(content)
     assert run(["repack", "-q", str(archive), str(tmp_path / "new.gomp")]) == 1
     reason = f"{first}: block {block}: the compressed bytes do not match their checksum"
+    assert capfdbinary.readouterr().err.decode() == f"gompfs: {archive}: {reason}\n"
+
+
+def test_a_damaged_block_of_a_large_file(tmp_path: Path, capfdbinary: Output) -> None:
+    """Ranges of it are decoded ahead; the first damaged block is named."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/large").write_bytes(os.urandom(9_000_000))
+    archive, block = tmp_path / "old.gomp", 70
+    pack(archive, tmp_path / "tree")
+    with Archive(archive) as opened:
+        places = list(opened.index.segments()[0].blocks.archive_offsets)
+    content = bytearray(archive.read_bytes())
+    for place in (places[block], places[block + 40]):
+        content[place + 100] ^= 1
+    archive.write_bytes(content)
+    assert run(["repack", "-q", "--dictionary", "none", str(archive), str(tmp_path / "new.gomp")]) == 1
+    reason = f"large: block {block}: the compressed bytes do not match their checksum"
     assert capfdbinary.readouterr().err.decode() == f"gompfs: {archive}: {reason}\n"
 
 

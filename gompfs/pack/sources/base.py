@@ -142,7 +142,7 @@ class Source(Protocol):
 class ContentStream(io.RawIOBase):
     """A file object over `read_at(file_offset, size)` of an entry with `size` bytes."""
 
-    def __init__(self, read_at: Callable[[int, int], bytes], size: int) -> None:
+    def __init__(self, read_at: Callable[[int, int], bytes | memoryview], size: int) -> None:
         super().__init__()
         self._read_at = read_at
         self._size = size
@@ -174,7 +174,7 @@ class ContentStream(io.RawIOBase):
         wanted = left if size is None or size < 0 else min(size, left)
         data = self._read_at(self._file_offset, wanted) if wanted else b""
         self._file_offset += len(data)
-        return data
+        return cast(bytes, data)  # or a memoryview, which saves a copy
 
     def readall(self) -> bytes:
         """Returns the rest of the file."""

@@ -96,7 +96,8 @@ class _Grep:
                 if self._options["quiet"] and self._has_found:
                     break
             self._print_totals(totals)
-        if self._kind not in (Output.FILES, Output.FILES_WITHOUT_MATCH):
+        # As in ripgrep, a binary file whose matches are not counted is not found. It is not printed then.
+        if self._options["include_zero"] or self._kind in (Output.LINES, Output.FILES_WITH_MATCHES, Output.JSON):
             self._has_found = totals.files_with_matches != 0
         if self._has_errors and not (self._options["quiet"] and self._has_found):
             return _EXIT_ERROR

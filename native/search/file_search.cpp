@@ -283,13 +283,20 @@ bool LargeFileSearch::search_window() {
     if (scanned_ && read_offset_ != 0 && !utf16_ && !walker_.is_in_context()) {
         skip();
     }
+    const std::size_t num_before = text_.size();
     read_more();
     const bool is_end = read_offset_ == size_;
-    const std::size_t newline = text_.rfind('\n');
-    if (!is_end && (newline == std::string::npos || newline < num_old_)) {
-        return true;  // no line is complete yet
+    // What was read before had no complete line that was not searched.
+    const std::string_view read = std::string_view(text_).substr(num_before);
+    const std::size_t newline = read.rfind('\n');
+    // A line that does not end, as in a hole of a sparse file, need not be read further then.
+    const bool has_end = is_end || (meaning_ == NulMeaning::ends_search && !scanned_ &&
+                                    read.find('\0') != read.npos);
+    if (!has_end && newline == read.npos) {
+        return true;
     }
-    const std::size_t end = find_window_end(is_end ? text_.size() : newline + 1, is_end);
+    const std::size_t end =
+        find_window_end(has_end ? text_.size() : num_before + newline + 1, is_end);
     const std::string_view window = std::string_view(text_).substr(0, end);
     const bool ends_at_nul = meaning_ == NulMeaning::ends_search;
     const bool is_last = is_end || (ends_at_nul && nul_offset_);

@@ -173,6 +173,22 @@ def without_times(line: bytes) -> bytes:
     return b"" if line.startswith(b'{"data":{"elapsed_total"') else re.sub(rb'"elapsed":{[^}]*}', b"", line)
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("options", [[], ["-c"], ["-v"]], ids=" ".join)
+def test_a_hole_ends_a_search(tmp_path: Path, options: list[str]) -> None:
+    """The line that a hole makes was read, and searched for its end, over and over again."""
+    (tmp_path / "tree").mkdir()
+    with (tmp_path / "tree" / "sparse").open("wb") as file:
+        file.write(b"".join(b"line %d\n" % number for number in range(1_000_000)))
+        file.truncate(900 << 20)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=False)
+    command = ["rg", "--no-config", "--sort=path", *options, "line 9999"]
+    wanted = subprocess.run(command, cwd=tmp_path / "tree", stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    status, output, _, peak = run_in_child("grep", "--sort=path", *options, "line 9999", tmp_path / "tree.gomp")
+    assert (status, output) == (wanted.returncode, wanted.stdout)
+    assert peak < 250
+
+
 _INTERRUPTIBLE = """
 import signal, sys
 from gompfs.cli.application import run

@@ -96,7 +96,7 @@ class HostDeviceContext:
     mem_info = 1 << 30, 1 << 30
 
     def __init__(self, number: int = 0) -> None:
-        pass
+        self.id = number
 
     def __enter__(self) -> HostDeviceContext:
         return self

@@ -129,8 +129,7 @@ void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
         const Cancellation* cancellation;
         std::atomic<std::size_t> next{0};
         std::atomic<bool> has_failed{false};
-        std::exception_ptr
-            error{};  // of the first failure; complete when all threads have left run
+        std::exception_ptr error{};  // the first; complete when all threads have left run
 
         static void run(void* context) {
             Loop& loop = *static_cast<Loop*>(context);

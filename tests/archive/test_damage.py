@@ -257,7 +257,7 @@ def test_files_that_are_not_archives(tmp_path: Path) -> None:
         with pytest.raises(ArchiveFormatError) as caught:
             Archive(tmp_path / "other")
         assert caught.value.archive == str(tmp_path / "other")
-    with pytest.raises(ArchiveFormatError, match="regular"):
+    with pytest.raises(ArchiveFormatError, match="a directory, not an archive"):
         Archive(tmp_path)
     with pytest.raises(FileNotFoundError):
         Archive(tmp_path / "missing")

@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from cupy_on_host import Event, FakeHeads, HostArray, OutOfMemoryError, cupy_on_host
+from cupy_on_host import Event, FakeHeads, HostArray, OutOfMemoryError, Stream, cupy_on_host
 from host_device import HostDevice
 from numpy.typing import NDArray
 
@@ -155,13 +155,15 @@ class GpuArray(HostArray):
     def __array_finalize__(self, parent: Any) -> None:
         self.owner, self.all = getattr(parent, "owner", None), getattr(parent, "all", None)
 
-    def set(self, array: NDArray[Any], stream: Stream | None = None) -> None:
+    def set(self, array: NDArray[Any], stream: StreamOfGpu | None = None) -> None:
         self._check(stream)
         assert self.owner is not None
         self.owner.uploaded += array.nbytes
         super().set(array)
 
-    def get(self, stream: Stream | None = None, out: NDArray[Any] | None = None, blocking: bool = True) -> NDArray[Any]:
+    def get(
+        self, stream: StreamOfGpu | None = None, out: NDArray[Any] | None = None, blocking: bool = True
+    ) -> NDArray[Any]:
         self._check(stream)
         if self.owner is not None:
             self.owner.downloaded += self.nbytes
@@ -171,32 +173,24 @@ class GpuArray(HostArray):
         """Returns a copy, for tests, whatever the current device is."""
         return np.array(self)
 
-    def _check(self, stream: Stream | None) -> None:
+    def _check(self, stream: StreamOfGpu | None) -> None:
         if self.owner is not None and self.all is not None:
             assert self.owner is self.all.current, "memory of another device"
             assert stream is None or stream.owner in {None, self.owner}, "a stream of another device"
 
 
-class Stream:
-    """See cupy.cuda.Stream: whatever is queued is done."""
+class StreamOfGpu(Stream):
+    """A stream of one of several devices, which must be the current one where the stream is used."""
 
     def __init__(self, gpus: Gpus, *, is_null: bool = False) -> None:
+        super().__init__()
         self._gpus = gpus
         self.owner = None if is_null else gpus.current
         self.ptr = 0
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> StreamOfGpu:
         assert self.owner in {None, self._gpus.current}, "a stream of another device"
         return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-    def wait_event(self, event: Event) -> None:
-        assert event.is_recorded, "waits for nothing"
 
     def record(self, event: Event | None = None) -> Event:
         event = event or Event()
@@ -297,12 +291,12 @@ def _module(gpus: Gpus) -> ModuleType:
         ),
     )  # fmt: skip
     cupy.cuda = SimpleNamespace(
-        Device=_device_class(gpus), Stream=lambda non_blocking=False: Stream(gpus), Event=Event,
-        ExternalStream=lambda _address: Stream(gpus, is_null=True),
-        get_current_stream=lambda number=-1: Stream(gpus, is_null=True),
+        Device=_device_class(gpus), Stream=lambda non_blocking=False: StreamOfGpu(gpus), Event=Event,
+        ExternalStream=lambda _address: StreamOfGpu(gpus, is_null=True),
+        get_current_stream=lambda number=-1: StreamOfGpu(gpus, is_null=True),
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError), MemoryPool=Pool,
         using_allocator=lambda _allocator: nullcontext(), alloc_pinned_memory=gpus.pin,
-        stream=SimpleNamespace(Stream=Stream), compiler=SimpleNamespace(CompileException=RuntimeError),
+        stream=SimpleNamespace(Stream=StreamOfGpu), compiler=SimpleNamespace(CompileException=RuntimeError),
         runtime=SimpleNamespace(
             CUDARuntimeError=RuntimeError, deviceSetLimit=lambda *_: None, memoryTypeHost=_TYPE_OF_HOST_MEMORY,
             getDeviceProperties=lambda number: {"name": b"stand-in %d" % number},

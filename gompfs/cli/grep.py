@@ -96,7 +96,7 @@ class _Grep:
                 if self._options["quiet"] and self._has_found:
                     break
             self._print_totals(totals)
-        # As in ripgrep, a binary file whose matches are not counted is not found. It is not printed then.
+        # As in ripgrep, counts of a file that turns out to be binary are not printed, nor do they make the status 0.
         if self._options["include_zero"] or self._kind in (Output.LINES, Output.FILES_WITH_MATCHES, Output.JSON):
             self._has_found = totals.files_with_matches != 0
         if self._has_errors and not (self._options["quiet"] and self._has_found):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 LEAST_SHARE = 8 << 20
-"""Bytes of output below which a device should not get a share of its own: it would take as long as a larger one."""
+"""A device gets no share of fewer bytes of output, which would take it as long as this many."""
 
 
 def run_together(calls: Sequence[Callable[[], _Result]], executor: Executor | None = None) -> list[_Result]:

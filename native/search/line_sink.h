@@ -39,8 +39,8 @@ struct FileCounts {
 // Called for each file in turn, on one thread.
 class LineSink {
   public:
-    // Calls when_full() between two steps of writing when a file's output that was not taken has
-    // become max_output bytes long. It may take the output, or throw.
+    // Calls when_full() when max_output bytes or more of a file's output were not taken yet. It may
+    // take them, or throw.
     LineSink(const SearchOptions& options, std::size_t max_output, std::function<void()> when_full)
         : options_(options), max_output_(max_output), when_full_(std::move(when_full)) {}
     virtual ~LineSink() = default;
@@ -83,7 +83,7 @@ class LineSink {
         return num_taken_ + output_.size() - num_taken_before_file_;
     }
 
-    // To be called where the output may be taken.
+    // To be called after each match or line that was written.
     void end_step() {
         if (output_.size() - file_begin_ >= max_output_) {
             when_full_();

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 

@@ -14,6 +14,7 @@
 #include "codec/byte_codec.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "codec/copy.h"
 #include "common/little_endian.h"

@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace gompfs {
 namespace {

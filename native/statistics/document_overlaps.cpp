@@ -2,6 +2,7 @@
 #include "statistics/document_overlaps.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/cancellation.h"
 

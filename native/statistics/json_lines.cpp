@@ -2,6 +2,8 @@
 // text has them, once they are known to be numbers.
 #include "statistics/json_lines.h"
 
+#include <utility>
+
 #include "common/json_text.h"
 #include "common/utf8.h"
 

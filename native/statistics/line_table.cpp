@@ -1,6 +1,7 @@
 // See line_table.h.
 #include "statistics/line_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/utf8.h"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -39,3 +40,15 @@ def shared_odd_tree(corpora: ModuleType, tmp_path_factory: pytest.TempPathFactor
     root = tmp_path_factory.mktemp("shared") / "odd"
     corpora.make_tree(root)
     return root
+
+
+@pytest.fixture
+def empty_device_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A pool of device memory for one test, which may limit it: devices of other tests have their memory elsewhere."""
+    import cupy
+
+    pool, common = cupy.cuda.MemoryPool(), cupy.get_default_memory_pool()
+    monkeypatch.setattr(cupy, "get_default_memory_pool", lambda: pool)
+    cupy.cuda.set_allocator(pool.malloc)
+    yield
+    cupy.cuda.set_allocator(common.malloc)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 from numpy.typing import NDArray
+
+
+class _StreamAt(NamedTuple):
+    """The address of a stream, for libraries that know the protocol."""
+
+    address: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.address
 
 
 def as_stream(stream: Any, number: int) -> cupy.cuda.Stream:
@@ -23,6 +32,8 @@ def as_stream(stream: Any, number: int) -> cupy.cuda.Stream:
         address = getattr(stream, "ptr", getattr(stream, "cuda_stream", stream))
     if not isinstance(address, int):
         raise TypeError(f"not a CUDA stream: {stream!r}")
+    if hasattr(cupy.cuda.Stream, "from_external"):  # since CuPy 14, which warns of ExternalStream
+        return cupy.cuda.Stream.from_external(_StreamAt(address))
     return cupy.cuda.ExternalStream(address)
 
 

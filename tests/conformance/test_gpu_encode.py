@@ -68,12 +68,14 @@ def test_batches_larger_than_the_slots(gpu: Engine, stream: bytes) -> None:
     assert gpu.encode_blocks(whole_blocks * 800, 1 << 16, options) == once * 800
 
 
+@pytest.mark.usefixtures("empty_device_memory")
 def test_too_little_memory_makes_smaller_slices(stream: bytes) -> None:
     small = select_engine("gpu", gpu=GpuOptions(memory=64 << 20))
     expected = select_engine("cpu").encode_blocks(stream * 20, 1 << 16, CodecOptions())
     assert small.encode_blocks(stream * 20, 1 << 16, CodecOptions()) == expected
 
 
+@pytest.mark.usefixtures("empty_device_memory")
 @pytest.mark.parametrize("memory", [64 << 20, None])
 def test_threads_share_an_engine(stream: bytes, memory: int | None) -> None:
     shared = select_engine("gpu", gpu=GpuOptions(memory=memory))

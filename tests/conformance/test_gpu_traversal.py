@@ -33,6 +33,7 @@ def test_mask_rounds(gpu: ArrayDevice) -> None:
         compare_in_rounds(gpu, grammars, paths, name)
 
 
+@pytest.mark.usefixtures("empty_device_memory")
 def test_memory_is_bounded() -> None:
     """Two million words, in ranges of files that fit in 64 MiB."""
     rng = random.Random(9)

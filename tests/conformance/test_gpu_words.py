@@ -55,6 +55,7 @@ def test_odd_files(tmp_path: Path, device: TextDevice, word_rule: str, codec: st
             compare(device, archive, batch_bytes)
 
 
+@pytest.mark.usefixtures("empty_device_memory")
 def test_large_text(tmp_path: Path, engine: Engine) -> None:
     """In several batches, with 4 GiB and with 256 MiB of memory, while other threads read."""
     rng = random.Random(3)
@@ -88,6 +89,7 @@ def test_damage(tmp_path: Path, engine: Engine) -> None:
         compute(b"wordcount", archive)
 
 
+@pytest.mark.usefixtures("empty_device_memory")
 def test_too_little_memory(tmp_path: Path) -> None:
     rng = random.Random(4)
     path = pack_files(tmp_path, {"a": b" ".join(b"%x" % rng.getrandbits(200) for _ in range(1_500_000))})

@@ -268,6 +268,7 @@ def test_streams(engine: str, archives: dict[str, Path], contents: dict[str, byt
                 sums.append(out.sum(dtype=cupy.uint64))
         assert arrays.wait() is arrays
         assert out.get().tobytes() == expected
+        stream.synchronize()  # arrays.wait() does not wait for the sums
         assert {int(each) for each in sums} == {sum(expected)}
         assert cupy.asarray(arrays).data.ptr == out.data.ptr
         assert cupy.from_dlpack(arrays).data.ptr == out.data.ptr

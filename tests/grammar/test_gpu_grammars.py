@@ -58,6 +58,7 @@ def test_many_parts(gpu: Engine, kind: str) -> None:
     assert section(text, rule_builder(gpu)) == section(text, None)
 
 
+@pytest.mark.usefixtures("empty_device_memory")
 @pytest.mark.timeout(400)
 def test_too_little_memory_makes_smaller_batches() -> None:
     text = make_text(3, 4 * MIB, 3000) * 10

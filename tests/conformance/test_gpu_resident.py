@@ -54,7 +54,7 @@ def test_the_statistics_of_an_archive(sources: Path) -> None:
     with Archive(sources, engine=select_engine("cpu")) as archive:
         names = _names(archive)
         of_the_cpu = [compute(name, archive).read() for name in names]
-    engine = select_engine("gpu")
+    engine = select_engine("gpu", gpu=GpuOptions())
     with Archive(sources, engine=engine) as archive:
         answering = Answering(archive)
         assert [compute(name, archive, answering=answering).read() for name in names] == of_the_cpu

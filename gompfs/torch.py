@@ -5,7 +5,7 @@
     for batch in DataLoader(dataset, batch_size=256, shuffle=True, num_workers=8): ...
 
 A DataLoader asks for the samples of a batch at once (`__getitems__`), so that the blocks of all of them are decoded
-together, each block once.
+together, each block once. RunSampler has batches take several samples from each place, for archives of small files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,6 +164,37 @@ class ArchiveDataset:
     def __repr__(self) -> str:
         what = "files" if self._lines is None else "lines"
         return f"<{type(self).__name__}: {len(self)} {what} of {self._path!r}>"
+
+
+class RunSampler:
+    """The numbers of a dataset's samples, each once, in runs of neighbours, which come in random order.
+
+        DataLoader(dataset, batch_size=256, sampler=RunSampler(dataset), num_workers=8)
+
+    Neighbours are stored side by side, so that a batch of 256 decodes the blocks of 16 places, not of 256. Where runs
+    begin differs from epoch to epoch, and so do the samples of a batch. Samples must be numbered in the order in which
+    they are stored, as those of an ArchiveDataset with a pattern are.
+    """
+
+    def __init__(self, dataset: Sized, length: int = 16, seed: int | None = None) -> None:
+        """A run has `length` samples. With a `seed`, the first epoch and those after it are always the same.
+
+        Raises OptionError for a length below 1.
+        """
+        if length < 1:
+            raise OptionError(f"a run needs a sample or more, not {length}")
+        self._num_samples, self._length = len(dataset), length
+        self._random = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        return self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        samples = np.arange(self._num_samples)
+        first_border = int(self._random.integers(self._length))
+        runs = np.split(samples, np.arange(first_border, self._num_samples, self._length))
+        self._random.shuffle(runs)
+        return iter(np.concatenate(runs).tolist())
 
 
 def _matching(archive: Archive, pattern: re.Pattern[str]) -> list[int]:

@@ -18,7 +18,7 @@ from tree_helpers import add, pack
 import gompfs
 from gompfs.arrays import line_index
 from gompfs.errors import ArchiveFormatError, EntryIsDirectoryError, EntryNotFoundError, OptionError
-from gompfs.torch import ArchiveDataset
+from gompfs.torch import ArchiveDataset, RunSampler
 
 LINES = [b"", b"\n", b"one", b"one\n", b"\n\none\n\n", b"a\nbc\n" * 3000, b"\r\nx\ry\r\n", bytes(5000) + b"\nend"]
 
@@ -209,3 +209,28 @@ def test_samples_on_a_gpu(archive: Path, lines: bool) -> None:
         samples = on_gpu.__getitems__(numbers)
         assert {sample.device for sample in samples} == {torch.device("cuda:0")}
         assert [sample.cpu().numpy().tobytes() for sample in samples] == expected.__getitems__(numbers)
+
+
+@pytest.mark.parametrize(("num_samples", "length"), [(0, 16), (1, 16), (5, 16), (1000, 16), (1000, 1), (1000, 600)])
+def test_runs(num_samples: int, length: int) -> None:
+    """Each epoch has every sample once, in runs of neighbours, and is another one."""
+    sampler = RunSampler(range(num_samples), length, seed=7)
+    assert len(sampler) == num_samples
+    epochs = [list(sampler) for _ in range(3)]
+    for epoch in epochs:
+        assert sorted(epoch) == list(range(num_samples))
+        num_borders = np.count_nonzero(np.diff(epoch) != 1)
+        assert num_samples // length // 2 <= num_borders <= num_samples // length + 1
+    again = RunSampler(range(num_samples), length, seed=7)
+    assert [list(again) for _ in range(3)] == epochs
+    if num_samples > 2 * length:
+        assert len({tuple(epoch) for epoch in epochs}) == 3
+    with pytest.raises(OptionError, match="a sample or more"):
+        RunSampler(range(num_samples), 0)
+
+
+def test_runs_in_a_data_loader(archive: Path, contents: dict[str, bytes]) -> None:
+    data = pytest.importorskip("torch.utils.data")
+    dataset = ArchiveDataset(archive, output="bytes")
+    loader = data.DataLoader(dataset, 8, sampler=RunSampler(dataset, 4), num_workers=2, collate_fn=list)
+    assert sorted(sample for batch in loader for sample in batch) == sorted(contents.values())

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.engine import select_engine
-from gompfs.torch import ArchiveDataset
+from gompfs.torch import ArchiveDataset, RunSampler
 
 from .arrays import ARCHIVES
 from .blocks import regular_files
@@ -69,7 +69,9 @@ def measure_epoch(tree: Path, num_workers: int, batch_size: int, only: Sequence[
         load = partial(_loader, num_workers=num_workers, batch_size=batch_size)
         for name, dataset, archive in _of_archives(tree, paths, Path(scratch)):
             if not only or any(text in name for text in only):
-                loaders[name], stored[name] = load(dataset), archive.stat().st_size / 1e6
+                in_runs = f"{name}, in runs"
+                loaders[name], loaders[in_runs] = load(dataset), load(dataset, sampler=RunSampler(dataset))
+                stored[name] = stored[in_runs] = archive.stat().st_size / 1e6
         for server, directory in _mount_all(tree, Path(scratch), stack, report):
             name = f"{server.name}, mounted" if server.mount else "the files themselves"
             loaders[name] = load(Paths([directory / path.relative_to(tree) for path in paths]))
@@ -87,8 +89,9 @@ def measure_epoch(tree: Path, num_workers: int, batch_size: int, only: Sequence[
             report.add(name, len(paths) / seconds, size / 1e6 / seconds, seconds, stored[name])
     report.notes.append(
         f"From the start of the workers to the last batch of {batch_size} files, joined to one tensor. Each file came "
-        "once, with its bytes, in random order; WebDataset takes shards of 1,000 files in random order, and files from "
-        "a buffer of 5,000 in each worker. The page cache is warm."
+        "once, with its bytes, in random order; in runs: 16 files that are stored side by side, in random order. "
+        "WebDataset takes shards of 1,000 files in random order, and files from a buffer of 5,000 in each worker. The "
+        "page cache is warm."
     )
     return report
 
@@ -116,10 +119,12 @@ def _mount_all(tree: Path, scratch: Path, stack: ExitStack, report: Report) -> I
         yield server, stack.enter_context(mounted(server, tree, place, cold=False))[0]
 
 
-def _loader(dataset: Any, *, num_workers: int, batch_size: int) -> Iterable[Batch]:
+def _loader(dataset: Any, *, num_workers: int, batch_size: int, sampler: RunSampler | None = None) -> Iterable[Batch]:
     from torch.utils.data import DataLoader
 
-    return DataLoader(dataset, batch_size, shuffle=True, num_workers=num_workers, collate_fn=join)
+    return DataLoader(
+        dataset, batch_size, shuffle=sampler is None, sampler=sampler, num_workers=num_workers, collate_fn=join
+    )
 
 
 def _make_shards(paths: Sequence[Path], scratch: Path) -> list[Path]:

@@ -94,6 +94,24 @@ class KnownContents:
         contents go to the stream.
         """
 
+class PieceHashes:
+    """The SHA-256 of each MiB of a content that comes in order. The last piece may be shorter."""
+
+    digests: bytes
+    """The hashes of the pieces that have ended, 32 bytes for each."""
+
+    def append(self, content: bytes | memoryview, num_threads: int) -> None:
+        """Hashes the next bytes, on up to `num_threads` threads."""
+
+    def finish(self) -> None:
+        """Ends the last piece. Nothing can be added afterwards."""
+
+def read_range(descriptor: int, file_offset: int, out: memoryview, num_threads: int) -> int:
+    """Fills `out` with the bytes of an open file, on up to `num_threads` threads.
+
+    Returns how many bytes are missing because the file is shorter; they are zeros. Raises OSError.
+    """
+
 OddFile: TypeAlias = tuple[bytes, int, _Status, bool, bool, int, dict[bytes, bytes], memoryview | None, bytes | None]
 """(name, errno, status, has_xattrs, has_changed, descriptor, xattrs, content, SHA-256)
 

@@ -10,12 +10,11 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from gompfs._native.sources import KnownContents, LoadedFiles
+from gompfs._native.sources import KnownContents, LoadedFiles, PieceHashes
 from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, MIN_LEVEL, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
@@ -24,16 +23,18 @@ from gompfs.grammar import PROBE_SIZE, GrammarBuilder, GrammarCollector, is_text
 from gompfs.index.writer import IndexWriter
 from gompfs.model import GRAMMAR_SECTION, WORD_SECTION, Extent, WrittenBlock, WrittenPart
 from gompfs.options import PackOptions
-from gompfs.pack.digest import BackgroundDigest
-from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.large_contents import LargeContents
+from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.pack.stream import BlockWriter, StreamWriter
 from gompfs.pack.text_parts import TextParts
+from gompfs.threads import default_threads, threads_limited_to
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
 
 _PIECE_SIZE = 1 << 20
+_TEXT_AT_ONCE = 8 << 20
 
 
 def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
@@ -86,6 +87,7 @@ class ContentWriter:
         self._block_size = block_size
         self._first_block = first_block
         self._known = KnownContents()
+        self._large = LargeContents()  # contents of more than MAX_WHOLE_SIZE bytes
         self._text_files: list[tuple[int, int]] = []  # inode number, and number of a text file
         part_size = options.part_size
         self._text: TextParts | None = None
@@ -100,7 +102,6 @@ class ContentWriter:
         codec = options.data_codec()
         used = dictionary if codec.codec is Codec.GOMPRESSO_BIT else None
         self._stream = StreamWriter(writer, engine, block_size, codec, part_size, used)
-        self._hasher = ThreadPoolExecutor(1, thread_name_prefix="gompfs-hash")
 
     @property
     def takes_files(self) -> bool:
@@ -130,10 +131,11 @@ class ContentWriter:
             return 0
         if entry.size <= MAX_WHOLE_SIZE and entry.data_ranges is None:
             return self._add_whole(ino, entry)
-        if entry.can_reopen and self._known.has_size(entry.size) and self._find(ino, *self._content_key(entry)):
-            self._feed_grammar(ino, entry)
-            return entry.size
-        return self._add_pieces(ino, entry)
+        with threads_limited_to(self._engine.num_threads):
+            if entry.can_reopen and self._refer_if_known(ino, entry.size, self._find(entry)):
+                self._feed_grammar(ino, entry)
+                return entry.size
+            return self._add_pieces(ino, entry)
 
     @property
     def size(self) -> int:
@@ -142,7 +144,6 @@ class ContentWriter:
 
     def finish(self, segment: int) -> None:
         """Write what is left, and the rows of the segment and its sections."""
-        self._hasher.shutdown()
         blocks = self._stream.finish()
         parts = [WrittenPart(kind, size) for kind, size in self._stream.parts]
         if self._text is not None:
@@ -191,7 +192,6 @@ class ContentWriter:
 
     def abandon(self) -> None:
         """Stop all work in progress."""
-        self._hasher.shutdown(cancel_futures=True)
         self._stream.abandon()
 
     def _add_whole(self, ino: int, entry: SourceEntry) -> int:
@@ -201,7 +201,7 @@ class ContentWriter:
             content = content[: entry.size]
         text = self._text if self._text is not None and is_text(content) else None
         key = (len(content), entry.sha256 or hashlib.sha256(content).digest())
-        if content and not self._find(ino, *key):
+        if content and not self._refer_if_known(ino, len(content), self._known.find(*key)):
             where = text.add_file(content) if text is not None else self._stream.append(content)
             self._known.add(*key, text is not None, where)
             self._refer(ino, len(content), text is not None, where)
@@ -216,67 +216,68 @@ class ContentWriter:
         with entry.open() as file:
             head = b""
             if self._text is not None and entry.data_ranges is None:
-                head = _read_fully(file, min(PROBE_SIZE, entry.size))
+                probe = memoryview(bytearray(min(PROBE_SIZE, entry.size)))
+                head = bytes(probe[: fill(file, probe)])
                 if is_text(head):
-                    return self._add_text(ino, entry, _pieces(file, entry.size, head), self._text)
-            return self._add_data(ino, entry, file, head)
+                    return self._add_text(ino, entry, _Content(entry, file, head), self._text)
+            return self._add_data(ino, entry, _Content(entry, file, head))
 
-    def _add_text(self, ino: int, entry: SourceEntry, pieces: Iterator[bytes], text: TextParts) -> int:
+    def _add_text(self, ino: int, entry: SourceEntry, content: _Content, text: TextParts) -> int:
         """Store a large file as text, piece by piece."""
-        digest = BackgroundDigest(self._hasher)
-        size = 0
+        memory = memoryview(bytearray(min(_TEXT_AT_ONCE, entry.size)))
         try:
-            for piece in pieces:
-                text.add_bytes(piece)
-                digest.update(piece)
-                size += len(piece)
+            while content.position < entry.size and (
+                count := content.read_into(memory[: entry.size - content.position])
+            ):
+                text.add_bytes(memory[:count])
         finally:
             number = text.end_file()
+        size = content.position
         if size < entry.size:
             self._warn_of_shrinking(entry)
         else:
-            self._known.add(size, digest.digest(), True, number)
+            self._large.add(size, content.hashes, True, number)
         self._refer(ino, size, True, number)
         return entry.size
 
-    def _add_data(self, ino: int, entry: SourceEntry, file: BinaryIO, head: bytes) -> int:
+    def _add_data(self, ino: int, entry: SourceEntry, content: _Content) -> int:
         """Store a large or sparse file in the stream, piece by piece. Holes get no extent."""
         ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
         has_holes = sum(size for _, size in ranges) < entry.size
         extents: list[Extent] = []
-        digest = BackgroundDigest(self._hasher)
-        position = 0
         with self._text_of(ino, has_holes=has_holes) as grammar:
+
+            def read_into(memory: memoryview) -> int:
+                count = content.read_into(memory)
+                if grammar is not None:
+                    for start in range(0, count, _PIECE_SIZE):
+                        grammar.add_bytes(memory[start : min(start + _PIECE_SIZE, count)])
+                return count
+
             for start, size in ranges:
-                if start > position:
-                    file.seek(start - position, os.SEEK_CUR)
-                position, end = start, start + size
+                content.skip_to(start)
                 address = self._stream.address
-                for piece in _pieces(file, size, head):
-                    self._stream.append(piece)
-                    digest.update(piece)
-                    if grammar is not None:
-                        grammar.add_bytes(piece)
-                    position += len(piece)
-                extents += self._extents(start, address, position - start)
-                if position < end:
+                count = self._stream.append_from(read_into, size)
+                extents += self._extents(start, address, count)
+                if count < size:
                     self._warn_of_shrinking(entry)
                     break
         self._index.add_extents(ino, extents)
-        if entry.data_ranges is None and position == entry.size and extents:
+        if entry.data_ranges is None and content.position == entry.size and extents:
             start = extents[0].stream_offset - self._first_block * self._block_size
-            self._known.add(entry.size, digest.digest(), False, start)
+            self._large.add(entry.size, content.hashes, False, start)
         return entry.size
 
     def _warn_of_shrinking(self, entry: SourceEntry) -> None:
         self.warnings.append(f"{display_path(entry.path)}: file shrank as we read it; padded with zeros")
 
-    def _content_key(self, entry: SourceEntry) -> tuple[int, bytes]:
-        digest = hashlib.sha256()
-        with entry.open() as file:
-            while piece := file.read(_PIECE_SIZE):
-                digest.update(piece)
-        return entry.size, digest.digest()
+    def _find(self, entry: SourceEntry) -> tuple[bool, int] | None:
+        """Returns where the content of an entry that can be reopened is stored, see KnownContents.find."""
+        if entry.size > MAX_WHOLE_SIZE:
+            return self._large.find(entry)
+        if not self._known.has_size(entry.size):
+            return None
+        return self._known.find(entry.size, hashlib.sha256(entry.read_all()).digest())
 
     def _feed_grammar(self, ino: int, entry: SourceEntry) -> None:
         """Add the words of a file whose bytes are stored already."""
@@ -319,9 +320,8 @@ class ContentWriter:
             file_offset += count
         return extents
 
-    def _find(self, ino: int, size: int, sha256: bytes) -> bool:
-        """Give a file the content with this hash if it is stored. Returns whether it is."""
-        known = self._known.find(size, sha256)
+    def _refer_if_known(self, ino: int, size: int, known: tuple[bool, int] | None) -> bool:
+        """Give a file a content that is `known`: where it is stored, or None. Returns whether it is."""
         if known is not None:
             self.num_duplicates += 1
             self._refer(ino, size, *known)
@@ -335,19 +335,30 @@ class ContentWriter:
             self._index.add_extents(ino, self._extents(0, where, size))
 
 
-def _read_fully(file: BinaryIO, size: int) -> bytes:
-    """Returns `size` bytes, fewer only at the end of the file."""
-    content = file.read(size)
-    while len(content) < size and (more := file.read(size - len(content))):
-        content += more
-    return content
+class _Content:
+    """The content of a file that is read forward. `hashes` are those of the bytes read so far, unless it has holes."""
 
+    def __init__(self, entry: SourceEntry, file: BinaryIO, head: bytes) -> None:
+        """`file` is the content of `entry`. `head` has been read from it already, and is returned first."""
+        self._file = file
+        self._has_holes = entry.data_ranges is not None
+        self._head = head
+        self.position = 0
+        self.hashes = PieceHashes()
 
-def _pieces(file: BinaryIO, size: int, head: bytes = b"") -> Iterator[bytes]:
-    """Yields up to `size` bytes of a file in pieces. The first, `head`, has been read already."""
-    if head:
-        yield head
-        size -= len(head)
-    while size and (piece := file.read(min(_PIECE_SIZE, size))):
-        yield piece
-        size -= len(piece)
+    def skip_to(self, position: int) -> None:
+        """Leave out the bytes up to `position`, which are a hole."""
+        if position > self.position:
+            self._file.seek(position - self.position, os.SEEK_CUR)
+            self.position = position
+
+    def read_into(self, memory: memoryview) -> int:
+        """Write the next bytes to `memory`. Returns their number, which is smaller only at the end of the file."""
+        count = min(len(self._head), len(memory))
+        memory[:count] = self._head[:count]
+        self._head = self._head[count:]
+        count += fill(self._file, memory[count:])
+        if not self._has_holes:
+            self.hashes.append(memory[:count], default_threads())
+        self.position += count
+        return count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -131,6 +131,21 @@ class StreamWriter:
             self._copier.copy(contents, offset, room)
             offset += len(room)
             self._take_room(len(room))
+
+    def append_from(self, read_into: Callable[[memoryview], int], size: int) -> int:
+        """Append up to `size` bytes, which `read_into` writes to the memory that it is given.
+
+        It returns how many it wrote; fewer than there is room for end the call. Returns how many were appended.
+        """
+        count = 0
+        while count < size:
+            room = self._room(size - count)
+            written = read_into(room)
+            self._take_room(written)
+            count += written
+            if written < len(room):
+                break
+        return count
 
     @property
     def has_one_part(self) -> bool:

@@ -42,6 +42,7 @@ void bind_index_blocks(nanobind::module_& index);
 
 // gompfs._native.sources
 void bind_file_loader(nanobind::module_& sources);
+void bind_large_files(nanobind::module_& sources);
 void bind_loaded_files(nanobind::module_& sources);
 void bind_tree_content(nanobind::module_& sources);
 

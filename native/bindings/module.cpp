@@ -60,9 +60,9 @@ NB_MODULE(_native, module) {
     gompfs::add_submodule(module, "index",
                           "Checks of an index, and columns that follow from others.",
                           {gompfs::bind_index_pages, gompfs::bind_index_blocks});
-    gompfs::add_submodule(
-        module, "sources", "Local files and directories, for packing.",
-        {gompfs::bind_loaded_files, gompfs::bind_file_loader, gompfs::bind_tree_content});
+    gompfs::add_submodule(module, "sources", "Local files and directories, for packing.",
+                          {gompfs::bind_loaded_files, gompfs::bind_file_loader,
+                           gompfs::bind_large_files, gompfs::bind_tree_content});
     gompfs::add_submodule(module, "blocks", "Reads of decoded blocks.",
                           {gompfs::bind_stored_sizes, gompfs::bind_block_reader,
                            gompfs::bind_range_plan, gompfs::bind_content_loader});

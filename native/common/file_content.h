@@ -2,18 +2,18 @@
 // are equal are found, and whether it is text.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 
 #include "common/large_vector.h"
+#include "common/sha256.h"
 #include "common/tasks_ahead.h"
 
 namespace gompfs {
 
 struct FileContent {
     LargeVector<std::uint8_t> bytes;
-    std::array<std::uint8_t, 32> sha256;
+    Sha256::Digest sha256;
     bool is_text = false;  // no NUL in its first 8 KiB
 
     // Sets the other members. Throws std::bad_alloc.

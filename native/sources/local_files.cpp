@@ -11,11 +11,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <string_view>
 
+#include "common/parallel.h"
 #include "common/read_fully.h"
 
 namespace gompfs {
@@ -24,6 +26,7 @@ namespace {
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 constexpr int kDirectoryFlags = O_RDONLY | O_CLOEXEC | O_DIRECTORY;
 constexpr off_t kReadAhead = off_t{1} << 20;
+constexpr std::size_t kReadAtOnce = std::size_t{512} << 10;  // of a large file, by one thread
 
 // Whether an errno means that a file has no extended attribute, or none that may be read.
 bool means_no_xattr(int error) {
@@ -158,6 +161,20 @@ void read_file(LocalFile& file) try {
     }
 } catch (const std::exception&) {
     // Whoever needs the content reads the file again, and meets the error.
+}
+
+std::size_t read_range(int descriptor, std::uint64_t offset, std::span<std::uint8_t> out,
+                       unsigned num_threads) {
+    std::atomic<std::size_t> num_missing = 0;
+    const std::size_t num_pieces = (out.size() + kReadAtOnce - 1) / kReadAtOnce;
+    parallel_for(num_pieces, num_threads, [&](std::size_t index) {
+        const std::size_t start = index * kReadAtOnce;
+        const auto piece = out.subspan(start, std::min(kReadAtOnce, out.size() - start));
+        const auto missing = piece.subspan(read_fully(descriptor, piece, offset + start));
+        std::fill(missing.begin(), missing.end(), std::uint8_t{0});
+        num_missing += missing.size();
+    });
+    return num_missing;
 }
 
 LocalDirectory list_directory(int parent, const std::string& name, bool follows_symlink,

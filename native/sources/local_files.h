@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,12 @@ LocalFile open_file(int directory, const std::string& name);
 // has content. Otherwise, the kernel is asked to read its beginning.
 bool can_be_read_whole(const LocalFile& file, std::uint64_t max_size);
 void read_file(LocalFile& file);
+
+// Fills `out` with the bytes of an open file from an offset on, on up to num_threads threads.
+// Returns how many bytes are missing because the file is shorter; they are zeros. Throws
+// std::system_error.
+std::size_t read_range(int descriptor, std::uint64_t offset, std::span<std::uint8_t> out,
+                       unsigned num_threads);
 
 // Opens and lists a directory. With `device`, a directory of another file system counts as empty.
 LocalDirectory list_directory(int parent, const std::string& name, bool follows_symlink,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from gompfs.pack.sources.file_run import FileRun
 
-__all__ = ["ContentStream", "FileContent", "Source", "SourceEntry"]
+__all__ = ["ContentStream", "FileContent", "Source", "SourceEntry", "fill"]
 
 DEFAULT_PIECE_SIZE = 1 << 20
 
@@ -181,8 +181,16 @@ class ContentStream(io.RawIOBase):
         return self.read(-1)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill `buffer` up to the end of the file. Returns the number of bytes."""
+        """Write the next bytes to `buffer`, at least one before the end of the file. Returns their number."""
         view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
+        data = self.read(min(len(view), DEFAULT_PIECE_SIZE))
         view[: len(data)] = data
         return len(data)
+
+
+def fill(file: BinaryIO, memory: memoryview) -> int:
+    """Reads from `file` until `memory` is full or the file ends. Returns the number of bytes."""
+    count = 0
+    while count < len(memory) and (more := cast(io.RawIOBase, file).readinto(memory[count:])):
+        count += more
+    return count

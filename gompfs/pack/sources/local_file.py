@@ -11,9 +11,15 @@ import os
 import stat
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING, BinaryIO, cast
 
+from gompfs._native.sources import read_range
 from gompfs.errors import PackError, UnreadableFileError, display_path
-from gompfs.pack.sources.base import FileContent, SourceEntry
+from gompfs.pack.sources.base import ContentStream, FileContent, SourceEntry
+from gompfs.threads import default_threads
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 __all__ = [
     "MAX_WHOLE_SIZE",
@@ -75,7 +81,7 @@ class LocalFileEntry(SourceEntry):
             pieces.append(data)
             missing -= len(data)
         if missing:
-            self._warn(f"file shrank by {missing} bytes; padded with zeros")
+            self._warn_of_shrinking(missing)
             pieces.append(bytes(missing))
         return b"".join(pieces)
 
@@ -86,12 +92,40 @@ class LocalFileEntry(SourceEntry):
         self.was_read = True
         return self.content
 
+    def read_into(self, file_offset: int, memory: memoryview) -> int:
+        """Writes the bytes from `file_offset` on to `memory`, on several threads. Returns their number.
+
+        `memory` must not reach beyond the end of the file. If the file has shrunk, the missing bytes are zeros.
+        """
+        if self.content is not None or self.file_descriptor < 0:
+            data = self.read_at(file_offset, min(len(memory), _PIECE_SIZE))
+            memory[: len(data)] = data
+            return len(data)
+        self.was_read = True
+        try:
+            missing = read_range(self.file_descriptor, file_offset, memory, default_threads())
+        except OSError as error:
+            raise self._unreadable(error) from error
+        if missing:
+            self._warn_of_shrinking(missing)
+        return len(memory)
+
+    def open(self) -> BinaryIO:
+        """See `SourceEntry.open`."""
+        return cast(BinaryIO, _LocalStream(self)) if self.has_content else SourceEntry.open(self)
+
     def _read_some(self, file_offset: int, size: int) -> bytes:
         try:
             return os.pread(self.file_descriptor, size, file_offset)
         except OSError as error:
-            kind = UnreadableFileError if self.may_be_left_out else PackError
-            raise kind(f"cannot read: {error.strerror}", path=self.local_path) from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> PackError:
+        kind = UnreadableFileError if self.may_be_left_out else PackError
+        return kind(f"cannot read: {error.strerror}", path=self.local_path)
+
+    def _warn_of_shrinking(self, missing: int) -> None:
+        self._warn(f"file shrank by {missing} bytes; padded with zeros")
 
     def _warn(self, text: str) -> None:
         self.warnings.append(f"{display_path(self.local_path)}: {text}")
@@ -107,6 +141,22 @@ class LocalFileEntry(SourceEntry):
                 self.has_changed = now.st_mtime_ns != self.mtime_ns or now.st_size != self.size
         if self.was_read and self.has_changed:
             self._warn("file changed as we read it")
+
+
+class _LocalStream(ContentStream):
+    """The content of a LocalFileEntry, which several threads read if much is wanted at once."""
+
+    def __init__(self, entry: LocalFileEntry) -> None:
+        super().__init__(entry.read_at, entry.size)
+        self._read_into = entry.read_into
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Write the next bytes to `buffer`, at least one before the end of the file. Returns their number."""
+        view = memoryview(buffer).cast("B")
+        wanted = min(len(view), max(0, self._size - self._file_offset))
+        count = self._read_into(self._file_offset, view[:wanted]) if wanted else 0
+        self._file_offset += count
+        return count
 
 
 def file_content(path: bytes, size: int) -> FileContent:

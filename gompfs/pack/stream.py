@@ -30,7 +30,7 @@ class BlockWriter:
         self.digest = xxh3_128()
 
     def write(self, blocks: Sequence[EncodedBlock]) -> list[WrittenBlock]:
-        """Write blocks, each aligned to BLOCK_ALIGNMENT, in one piece."""
+        """Write blocks, each aligned to BLOCK_ALIGNMENT."""
         written = []
         pieces: list[bytes] = []
         archive_offset = self.archive_offset
@@ -41,7 +41,8 @@ class BlockWriter:
             written.append(WrittenBlock(archive_offset, len(block.data), int(block.codec)))
             archive_offset += len(block.data)
         self.digest.update(b"".join([block.data[:BLOCK_HEADER_SIZE] for block in blocks]))
-        self._write(b"".join(pieces))
+        self._file.writelines(pieces)
+        self.archive_offset = archive_offset
         return written
 
     def pad(self, alignment: int) -> None:

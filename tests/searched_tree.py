@@ -55,7 +55,7 @@ def make_tree(root: Path) -> None:
 
 
 def make_large_tree(root: Path) -> None:
-    """Writes files that are searched a window at a time, with few matches, and two small ones."""
+    """Writes files that are searched in pieces, with few matches, and two small ones."""
     generator = random.Random(7)
     root.mkdir()
     chunk = "".join(f"{generator.randrange(10**9)} a line of text that is quiet\n" for _ in range(9000))

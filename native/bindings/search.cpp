@@ -230,7 +230,7 @@ class Search {
 
     // Returns (output, [(path, ino, failure)]), or None at the end.
     nb::object next() {
-        std::optional<search::ArchiveSearch::Found> found;
+        std::optional<search::Found> found;
         run_interruptibly([&] { found = search_.next(); });
         if (!found) {
             return nb::none();

@@ -18,6 +18,17 @@ constexpr std::uint64_t kMaxIno = std::uint64_t{1} << 62;  // gompfs.model.MAX_I
 
 }  // namespace
 
+bool has_holes(const LayoutView& layout) {
+    std::uint64_t end = 0;
+    for (const FileExtent& extent : layout.extents) {
+        if (extent.file_offset != end) {
+            return true;
+        }
+        end += extent.size;
+    }
+    return end != layout.size;
+}
+
 void append_extent(std::vector<FileExtent>& extents, std::size_t first, const FileExtent& extent) {
     const std::uint64_t known_end =
         extents.size() == first ? 0 : extents.back().file_offset + extents.back().size;

@@ -41,6 +41,9 @@ struct LayoutView {
 
 using FileLayouts = std::vector<std::pair<std::uint64_t, FileLayout>>;  // by inode number
 
+// Whether some bytes of the file are in no extent.
+bool has_holes(const LayoutView& layout);
+
 // The columns ino, size, file_offset, stream_offset and extent size: text with commas between the
 // fields. One row per extent, sorted by file and file_offset; a file without extents has one row,
 // whose last three fields are -1.

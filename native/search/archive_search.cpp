@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "common/failures.h"
-#include "search/json_sink.h"
+#include "common/in_order.h"
+#include "search/file_search.h"
+#include "search/large_files.h"
 #include "search/text_sink.h"
 
 namespace gompfs::search {
@@ -18,11 +20,7 @@ constexpr std::uint64_t kLargeFile = 16 << 20;
 constexpr std::size_t kMaxUnitsOfThread = 32;
 constexpr std::size_t kMaxOutput = 16 << 20;  // of units that are searched at the same time
 constexpr std::size_t kPieceOfOutput = 1 << 20;
-
-// A failed read of a large file, on its way through LargeFileSearch.
-struct ReadFailed {
-    ReadFailure failure;
-};
+constexpr std::uint64_t kMaxMultiLine = 1 << 30;
 
 // A file that must be searched alone.
 struct MuchOutput {};
@@ -38,14 +36,6 @@ ArchiveSearch::ArchiveSearch(BlockReader& reader, const FileList& files, const M
       num_threads_(std::max(num_threads, 1u)),
       num_units_(num_threads_),
       unit_size_(kMaxUnitSize) {}
-
-std::unique_ptr<LineSink> ArchiveSearch::make_sink(std::size_t max_output,
-                                                   std::function<void()> when_full) const {
-    if (options_.output == SearchOptions::Output::json) {
-        return std::make_unique<JsonSink>(options_, max_output, std::move(when_full));
-    }
-    return std::make_unique<TextSink>(options_, max_output, std::move(when_full));
-}
 
 bool ArchiveSearch::is_large(const ListedFile& file) const {
     return files_.layout(file).size > kLargeFile && options_.output != SearchOptions::Output::files;
@@ -85,46 +75,26 @@ std::vector<ArchiveSearch::Unit> ArchiveSearch::next_units() {
     return units;
 }
 
-void ArchiveSearch::count(const FileCounts& counts, SearchTotals& totals) const {
-    totals.num_matches += counts.num_matches;
-    totals.num_matched_lines += counts.num_lines;
-    totals.num_bytes += counts.num_bytes;
-    ++totals.num_files;
-    totals.num_files_with_matches += counts.num_matched_lines != 0;
-}
-
 void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink& sink,
-                               Result& result) {
+                               SearchResult& result) {
     if (options_.output == SearchOptions::Output::files) {
         sink.begin_file(files_.path(file));
         sink.end_file({});
         ++result.totals.num_files;
         return;
     }
-    if (const ReadFailure failure = worker.text.read(reader_, file.ino, files_.layout(file))) {
-        result.found.failed.push_back({files_.path(file), file.ino, failure});
+    const std::string path = files_.path(file);
+    const LayoutView layout = files_.layout(file);
+    const ReadFailure failure =
+        is_large(file) ? worker.text.read_alone(reader_, file.ino, layout, num_threads_)
+                       : worker.text.read(reader_, file.ino, layout);
+    if (failure) {
+        result.found.failed.push_back({path, file.ino, failure});
         return;
     }
     const NulMeaning meaning = nul_meaning(options_, file.is_root());
-    const std::string path = files_.path(file);
-    count(search_file(options_, meaning, worker.session, sink, path, worker.text.bytes()),
-          result.totals);
-}
-
-// A worker that no thread uses.
-std::unique_ptr<ArchiveSearch::Worker> ArchiveSearch::take_worker() {
-    const std::lock_guard lock(workers_mutex_);
-    if (workers_.empty()) {
-        return std::make_unique<Worker>(matcher_);
-    }
-    std::unique_ptr<Worker> worker = std::move(workers_.back());
-    workers_.pop_back();
-    return worker;
-}
-
-void ArchiveSearch::give_back(std::unique_ptr<Worker> worker) {
-    const std::lock_guard lock(workers_mutex_);
-    workers_.push_back(std::move(worker));
+    result.totals.add(
+        search_file(options_, meaning, worker.session, sink, path, worker.text.bytes()));
 }
 
 ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
@@ -134,8 +104,10 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
         layouts.emplace_back(files_[index].ino, files_.layout(files_[index]).copy());
     }
     reader_.layouts.add(std::move(layouts));
-    std::unique_ptr<Worker> worker = take_worker();
-    const std::unique_ptr<LineSink> sink = make_sink(kMaxOutput, [] { throw MuchOutput(); });
+    std::unique_ptr<Worker> worker =
+        workers_.take([this] { return std::make_unique<Worker>(matcher_); });
+    const std::unique_ptr<LineSink> sink =
+        make_sink(options_, kMaxOutput, [] { throw MuchOutput(); });
     result.end = unit.begin;
     while (result.end < unit.end && sink->size() < kMaxOutput && !result.is_next_alone) {
         try {
@@ -147,18 +119,12 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
         }
         throw_if_cancelled();
     }
-    give_back(std::move(worker));
-    take_output(*sink, result);
+    workers_.give_back(std::move(worker));
+    result.take_output(*sink);
     return result;
 }
 
-void ArchiveSearch::take_output(LineSink& sink, Result& result) {
-    LineSink::Output output = sink.take_output();
-    result.found.output = std::move(output.text);
-    result.needs_separator = output.needs_separator;
-}
-
-void ArchiveSearch::append(Result&& result, Found& found) {
+void ArchiveSearch::append(SearchResult&& result, Found& found) {
     if (!result.found.output.empty()) {
         if (has_output_ && result.needs_separator) {
             found.output += TextSink::separator(options_);
@@ -168,63 +134,44 @@ void ArchiveSearch::append(Result&& result, Found& found) {
     }
     std::move(result.found.failed.begin(), result.found.failed.end(),
               std::back_inserter(found.failed));
-    const SearchTotals& totals = result.totals;
-    totals_.num_matches += totals.num_matches;
-    totals_.num_matched_lines += totals.num_matched_lines;
-    totals_.num_files += totals.num_files;
-    totals_.num_files_with_matches += totals.num_files_with_matches;
-    totals_.num_bytes += totals.num_bytes;
+    totals_.add(result.totals);
 }
 
-// Searches a file on a thread of its own.
-void ArchiveSearch::search_alone(const ListedFile& file, const Generator<Result>::Yield& yield) {
+// Searches a file with much output, or all lines of a large file together.
+void ArchiveSearch::search_alone(const ListedFile& file,
+                                 const Generator<SearchResult>::Yield& yield) {
     std::unique_ptr<LineSink> sink;
-    Result result;
+    SearchResult result;
     const auto hand_on = [&] {
-        take_output(*sink, result);
+        result.take_output(*sink);
         yield(std::exchange(result, {}));
     };
-    sink = make_sink(kPieceOfOutput, hand_on);
-    reader_.layouts.add({{file.ino, files_.layout(file).copy()}});
-    if (is_large(file)) {
-        search_large(file, *sink, result, hand_on);
-    } else {
-        Worker worker(matcher_);
+    sink = make_sink(options_, kPieceOfOutput, hand_on);
+    const LayoutView layout = files_.layout(file);
+    reader_.layouts.add({{file.ino, layout.copy()}});
+    Worker worker(matcher_);
+    try {
+        if (layout.size > kMaxMultiLine) {
+            throw SearchError("the file is too large for --multiline: more than 1 GiB");
+        }
         search_one(file, worker, *sink, result);
+    } catch (const SearchError& error) {
+        throw SearchError(files_.path(file) + ": " + error.what());
     }
     hand_on();
 }
 
-void ArchiveSearch::search_large(const ListedFile& file, LineSink& sink, Result& result,
-                                 const std::function<void()>& end_window) {
-    const auto read = [this, ino = file.ino](std::uint64_t offset, std::size_t size,
-                                             std::string& text) {
-        const std::size_t before = text.size();
-        text.resize(before + size);
-        const MutableBytes out(reinterpret_cast<std::uint8_t*>(text.data()) + before, size);
-        if (const ReadFailure failure = reader_.decode_into(ino, offset, out, num_threads_, true)) {
-            throw ReadFailed{failure};
-        }
-    };
-    const LayoutView layout = files_.layout(file);
-    LargeFileSearch search(options_, nul_meaning(options_, file.is_root()), matcher_, sink,
-                           files_.path(file), layout.size, read, num_threads_,
-                           scanned_ == nullptr ? std::nullopt : scanned_->blocks_of(layout));
-    try {
-        while (search.search_window()) {
-            end_window();
-        }
-        count(search.counts(), result.totals);
-    } catch (const ReadFailed& error) {
-        result.found.failed.push_back({files_.path(file), file.ino, error.failure});
-    } catch (const SearchError& error) {
-        throw SearchError(files_.path(file) + ": " + error.what());
-    }
+// Searches large files from `first` on, up to `end`.
+void ArchiveSearch::search_large(std::size_t first, std::size_t end,
+                                 const Generator<SearchResult>::Yield& yield) {
+    LargeFiles files({reader_, files_, matcher_, options_, num_threads_, scanned_}, first, end,
+                     yield);
+    InOrder(files).run(num_threads_);
 }
 
 // Searches units, and fewer of them, or smaller ones, if much is found. What was searched after the
 // first unit that is not complete is searched again.
-ArchiveSearch::Found ArchiveSearch::search_units(const std::vector<Unit>& units) {
+Found ArchiveSearch::search_units(const std::vector<Unit>& units) {
     std::vector<std::optional<UnitResult>> results(units.size());
     std::atomic<std::size_t> num_output{0};
     parallel_for_all(units.size(), num_threads_, [&](std::size_t index) {
@@ -253,10 +200,10 @@ ArchiveSearch::Found ArchiveSearch::search_units(const std::vector<Unit>& units)
     return found;
 }
 
-std::optional<ArchiveSearch::Found> ArchiveSearch::next() {
+std::optional<Found> ArchiveSearch::next() {
     for (;;) {
         if (alone_) {
-            if (std::optional<Result> result = alone_->next()) {
+            if (std::optional<SearchResult> result = alone_->next()) {
                 Found found;
                 append(std::move(*result), found);
                 return found;
@@ -270,10 +217,19 @@ std::optional<ArchiveSearch::Found> ArchiveSearch::next() {
             const std::vector<Unit> units = next_units();
             return search_units(units);
         }
-        is_next_alone_ = false;
-        const ListedFile& file = files_[next_file_++];
-        alone_ = std::make_unique<Generator<Result>>(
-            [this, &file](const auto& yield) { search_alone(file, yield); });
+        const std::size_t first = next_file_++;
+        if (std::exchange(is_next_alone_, false) || options_.is_multi_line) {
+            alone_ = std::make_unique<Generator<SearchResult>>(
+                [this, first](const auto& yield) { search_alone(files_[first], yield); });
+            continue;
+        }
+        while (next_file_ < files_.size() && is_large(files_[next_file_])) {
+            ++next_file_;
+        }
+        alone_ = std::make_unique<Generator<SearchResult>>(
+            [this, first, end = next_file_](const auto& yield) {
+                search_large(first, end, yield);
+            });
     }
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -29,15 +28,11 @@ enum class NulMeaning {
 class BinaryRule {
   public:
     // Takes the next piece of the file: `text`, from file_offset to the end of a line or of the
-    // file. Returns the file offset up to which lines are searched if a NUL ends the search there.
+    // file. nul_offset is that of the first NUL of the file, if it is in this piece or soon after
+    // it. Returns the file offset up to which lines are searched if the NUL ends the search there.
     std::optional<std::uint64_t> advance(std::string_view text, std::uint64_t file_offset,
-                                         bool is_end) {
-        const void* const nul = std::memchr(text.data(), 0, text.size());
+                                         bool is_end, std::optional<std::uint64_t> nul_offset) {
         const std::uint64_t text_end = file_offset + text.size();
-        if (nul != nullptr) {
-            nul_offset_ = file_offset +
-                          static_cast<std::uint64_t>(static_cast<const char*>(nul) - text.data());
-        }
         for (;;) {
             if (end_ - begin_ == capacity_) {
                 capacity_ *= 2;
@@ -45,7 +40,7 @@ class BinaryRule {
             // The first read looks for a byte order mark.
             const std::uint64_t size = end_ == 0 ? 3 : capacity_ - (end_ - begin_);
             const std::uint64_t next_end = std::min(end_ + size, text_end);
-            if (nul_offset_ && *nul_offset_ < next_end) {
+            if (nul_offset && *nul_offset < end_ + size) {
                 return begin_;
             }
             if (next_end == end_ || (next_end == text_end && !is_end && next_end < end_ + size)) {
@@ -62,13 +57,10 @@ class BinaryRule {
         }
     }
 
-    std::optional<std::uint64_t> nul_offset() const { return nul_offset_; }
-
   private:
     std::uint64_t begin_ = 0;  // of the line that was not complete in the last read
     std::uint64_t end_ = 0;    // of the last read
     std::uint64_t capacity_ = 64 << 10;
-    std::optional<std::uint64_t> nul_offset_;
 };
 
 }  // namespace gompfs::search

@@ -9,17 +9,6 @@ namespace {
 
 constexpr std::uint64_t kManyBlocks = 4;
 
-bool has_holes(const LayoutView& layout) {
-    std::uint64_t end = 0;
-    for (const FileExtent& extent : layout.extents) {
-        if (extent.file_offset != end) {
-            return true;
-        }
-        end += extent.size;
-    }
-    return end != layout.size;
-}
-
 }  // namespace
 
 void FileText::set_size(std::size_t size) {
@@ -66,6 +55,16 @@ ReadFailure FileText::read_many_blocks(BlockReader& reader, std::uint64_t ino,
         return failure;
     }
     return copy(reader, ino, tail, layout.size);
+}
+
+ReadFailure FileText::read_alone(BlockReader& reader, std::uint64_t ino, const LayoutView& layout,
+                                 unsigned num_threads) {
+    set_size(layout.size);
+    const MutableBytes bytes(reinterpret_cast<std::uint8_t*>(buffer_.data()), layout.size);
+    if (has_holes(layout)) {
+        std::fill(bytes.begin(), bytes.end(), 0);
+    }
+    return reader.decode_into(ino, 0, bytes, num_threads, true);
 }
 
 ReadFailure FileText::read(BlockReader& reader, std::uint64_t ino, const LayoutView& layout) {

@@ -20,6 +20,10 @@ class FileText {
     // Reads a file. Throws what BlockReader::read_pieces throws.
     ReadFailure read(BlockReader& reader, std::uint64_t ino, const LayoutView& layout);
 
+    // Reads a file whose blocks no other file needs, on several threads.
+    ReadFailure read_alone(BlockReader& reader, std::uint64_t ino, const LayoutView& layout,
+                           unsigned num_threads);
+
     // The bytes of the file that was read; valid until the next one is read.
     std::string_view bytes() const { return bytes_; }
 

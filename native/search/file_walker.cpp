@@ -36,7 +36,9 @@ void FileWalker::begin_file() {
 }
 
 void FileWalker::walk(std::string_view window, std::size_t num_old, std::uint64_t file_offset,
-                      std::span<const LineRange> ranges, MatchSession& session, bool is_last) {
+                      std::span<const LineRange> ranges, MatchSession& session, bool is_last,
+                      std::optional<std::uint64_t> num_lines) {
+    const std::uint64_t num_before = num_lines_;
     window_ = window;
     window_offset_ = file_offset;
     session_ = &session;
@@ -56,7 +58,10 @@ void FileWalker::walk(std::string_view window, std::size_t num_old, std::uint64_
         }
     }
     add_other_lines(window.size());
-    if (!is_last && options_.has_line_numbers) {
+    if (num_lines) {
+        num_lines_ = num_before + *num_lines;
+        counted_to_ = file_offset + window.size();
+    } else if (!is_last && options_.has_line_numbers) {
         line_number(window.size());  // the next window counts from here
     }
 }

@@ -31,9 +31,11 @@ class FileWalker {
     }
 
     // Takes the matched ranges of a window, whose first `num_old` bytes are the end of the window
-    // before, for context. file_offset is that of the window.
+    // before, for context. file_offset is that of the window. num_lines is how many line feeds the
+    // rest of the window has, if that is known.
     void walk(std::string_view window, std::size_t num_old, std::uint64_t file_offset,
-              std::span<const LineRange> ranges, MatchSession& session, bool is_last);
+              std::span<const LineRange> ranges, MatchSession& session, bool is_last,
+              std::optional<std::uint64_t> num_lines = std::nullopt);
 
     // Passes over text between two beginnings of lines, which has so many line feeds, and nothing
     // of interest. The offsets are those of the file, as for `walk`.

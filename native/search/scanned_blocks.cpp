@@ -6,55 +6,57 @@
 
 namespace gompfs::search {
 
-std::size_t ScannedFile::block_at(std::uint64_t offset) const {
-    const auto found = std::partition_point(
-        blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.end <= offset; });
-    return static_cast<std::size_t>(found - blocks_.begin());
-}
-
 bool ScannedFile::has_nul() const {
     return std::any_of(blocks_.begin(), blocks_.end(),
                        [](const Block& block) { return block.has_nul; });
 }
 
-std::uint64_t ScannedFile::read_size(std::uint64_t offset, std::uint64_t wanted) const {
-    std::size_t index = block_at(offset);
-    for (; index + 1 < blocks_.size(); ++index) {
-        const bool may_skip = !blocks_[index].may_match && !blocks_[index + 1].may_match;
-        if (may_skip || blocks_[index].end - offset >= wanted) {
-            break;
+// Where the line begins that goes on at the beginning of a block, or the line that many lines
+// before it; if possible, the beginning of the last line of an earlier block. The result is a
+// block, and an offset in it.
+ScannedFile::Position ScannedFile::begin_before(std::size_t block, std::size_t num_before) const {
+    std::uint64_t num_lines = 0;
+    while (block-- > 0) {
+        if (blocks_[block].num_lines != 0 && num_lines >= num_before) {
+            return {block, blocks_[block].last_line};
         }
+        num_lines += blocks_[block].num_lines;
     }
-    return blocks_[index].end - offset;
+    return {0, 0};
 }
 
-std::optional<ScannedFile::Skip> ScannedFile::skip_from(std::uint64_t line_begin,
-                                                        std::uint64_t offset,
-                                                        std::size_t num_before) const {
-    const std::size_t first = block_at(offset);
-    for (std::size_t index = block_at(line_begin); index < first; ++index) {
-        if (blocks_[index].may_match) {
-            return std::nullopt;  // the line must be searched
+// The end of the blocks in which the line ends that goes on at the beginning of a block, and that
+// many lines after it.
+std::size_t ScannedFile::end_after(std::size_t block, std::size_t num_after) const {
+    for (std::uint64_t num_lines = 0; block < blocks_.size() && num_lines <= num_after; ++block) {
+        num_lines += blocks_[block].num_lines;
+    }
+    return block;
+}
+
+// The first block is always read: what is known of it may be of other files, too.
+std::vector<FileRange> ScannedFile::ranges(std::size_t num_before, std::size_t num_after) const {
+    std::vector<FileRange> ranges;
+    std::size_t end = 0;  // of the blocks of the last range
+    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+        if (!blocks_[block].may_match && block != 0) {
+            continue;
         }
-    }
-    std::size_t found = first;
-    std::uint64_t num_lines = 0;
-    while (found < blocks_.size() && !blocks_[found].may_match) {
-        num_lines += blocks_[found++].num_lines;
-    }
-    if (found == blocks_.size()) {
-        return Skip{blocks_.back().end, num_lines};
-    }
-    // Back to the beginning of a line that is far enough before.
-    std::uint64_t num_after = 0;
-    for (std::size_t index = found; index-- > first;) {
-        const Block& block = blocks_[index];
-        if (block.num_lines != 0 && num_after >= num_before) {
-            return Skip{block.begin + block.last_line, num_lines - num_after};
+        const Position begin = begin_before(block, num_before);
+        if (ranges.empty() || begin.block >= end) {
+            FileRange range{blocks_[begin.block].begin + begin.offset, 0, 0};
+            for (std::size_t before = end; begin.offset != 0 && before <= begin.block; ++before) {
+                range.num_lines_before += blocks_[before].num_lines;
+            }
+            ranges.push_back(range);
         }
-        num_after += block.num_lines;
+        while (block + 1 < blocks_.size() && blocks_[block + 1].may_match) {
+            ++block;
+        }
+        end = std::max(end, end_after(block + 1, num_after));
+        ranges.back().end = blocks_[end - 1].end;
     }
-    return std::nullopt;
+    return ranges;
 }
 
 // Calls take(number, offset, size) for the blocks of the stream that a file is in, with its bytes

@@ -15,6 +15,12 @@
 
 namespace gompfs::search {
 
+// A range of a file that is read, with the number of line feeds between it and the range before it.
+struct FileRange {
+    std::uint64_t begin, end;
+    std::uint64_t num_lines_before;
+};
+
 // The blocks of a large file, in order. The offsets are those of the file.
 class ScannedFile {
   public:
@@ -29,22 +35,18 @@ class ScannedFile {
 
     bool has_nul() const;
 
-    // How many bytes to read from an offset on: about `wanted`, up to the end of a block, but no
-    // blocks that may be passed over later.
-    std::uint64_t read_size(std::uint64_t offset, std::uint64_t wanted) const;
-
-    struct Skip {
-        std::uint64_t to;         // the beginning of a line, or the end of the file
-        std::uint64_t num_lines;  // line feeds between
-    };
-    // How far the search can skip from the end of a block, if the line that goes on there begins at
-    // line_begin and no context is needed after the lines before it. num_before lines of context
-    // are needed before a match.
-    std::optional<Skip> skip_from(std::uint64_t line_begin, std::uint64_t offset,
-                                  std::size_t num_before) const;
+    // The ranges to read so that all matches are found, with so many lines of context before and
+    // after them. A range begins with a line.
+    std::vector<FileRange> ranges(std::size_t num_before, std::size_t num_after) const;
 
   private:
-    std::size_t block_at(std::uint64_t offset) const;
+    struct Position {
+        std::size_t block;
+        std::uint32_t offset;
+    };
+
+    Position begin_before(std::size_t block, std::size_t num_before) const;
+    std::size_t end_after(std::size_t block, std::size_t num_after) const;
 
     std::vector<Block> blocks_;
 };

@@ -1,7 +1,8 @@
-"""Large files are searched a window at a time, with the output of ripgrep."""
+"""Large files are searched in pieces, on several threads, with the output of ripgrep."""
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from searched_tree import make_large_tree
 from tree_helpers import pack
 
+from gompfs.archive import Archive
 from gompfs.cli.application import run
 
 RIPGREP = str(shutil.which("rg"))
@@ -53,6 +55,72 @@ def test_options(
         # Context changes how much ripgrep reads before a NUL.
         found, wanted = (without(output, b"nul") for output in (found, wanted))
     assert found == wanted
+
+
+PIECE = 512 << 10
+"""The size of the pieces in which large files are searched (native/search/large_file_search.cpp)."""
+
+
+@pytest.fixture(scope="module")
+def nuls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive beside its tree: large files that follow each other, with NULs around the ends of pieces, or none."""
+    root = tmp_path_factory.mktemp("nuls")
+    (root / "tree").mkdir()
+    rng = random.Random(11)
+    ends = (b"foo\n", b"\n")
+    lines = [b"%d " % number + b"text " * rng.randrange(1, 40) + rng.choice(ends) for number in range(9000)]
+    text = b"".join(rng.choices(lines, k=180_000))[: (16 << 20) + 12_345]
+    for number, offset in enumerate([-70_000, -30_000, -1, 0, 1, 9_000, 40_000, 300_000, None]):
+        content = bytearray(text)
+        if offset is not None:
+            content[(number + 1) * PIECE + offset] = 0
+        (root / "tree" / f"{number}").write_bytes(content)
+    pack(root / "tree.gomp", root / "tree", stats=False)
+    return root
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("threads", [1, 2, 16])
+@pytest.mark.parametrize(
+    "options",
+    [["-n"], ["-c"], ["-cv"], ["--binary", "-n"], ["-a", "-no"], ["-m7"], ["-l"], ["-b", "--no-filename"]],
+    ids=" ".join,
+)
+def test_nuls_and_the_order_of_files(
+    capfdbinary: pytest.CaptureFixture[bytes], nuls: Path, threads: int, options: list[str]
+) -> None:
+    """A NUL ends the search where ripgrep's does, wherever it is in a piece, and however many threads there are."""
+    command = [RIPGREP, "--no-config", "--sort=path", *options, "foo"]
+    expected = subprocess.run(command, cwd=nuls / "tree", stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    status = run(["grep", f"-j{threads}", "--sort=path", *options, "foo", str(nuls / "tree.gomp")])
+    assert (status, capfdbinary.readouterr().out) == (expected.returncode, expected.stdout)
+
+
+@pytest.mark.timeout(600)
+def test_damage_ends_one_of_several_large_files(capfdbinary: pytest.CaptureFixture[bytes], nuls: Path) -> None:
+    """What comes before the damage is searched, and so are the other files."""
+    damaged = nuls / "damaged.gomp"
+    with Archive(nuls / "tree.gomp") as opened:
+        table = opened.segments[0].blocks
+        block = 11 * (8 << 20) // table.uncompressed_sizes[0]  # in the middle of the sixth file
+        offset = table.archive_offsets[block] + table.compressed_sizes[block] // 2
+    content = bytearray((nuls / "tree.gomp").read_bytes())
+    content[offset] ^= 255
+    damaged.write_bytes(content)
+    found = []
+    for threads in (1, 16):
+        assert run(["grep", f"-j{threads}", "-a", "-n", "--sort=path", "foo", str(damaged)]) == 2
+        output, errors = capfdbinary.readouterr()
+        assert errors.count(b"\n") == 1
+        found.append(output.splitlines())
+    run(["grep", "-a", "-n", "--sort=path", "foo", str(nuls / "tree.gomp")])
+    wanted = capfdbinary.readouterr().out.splitlines()
+    whole, cut = ([line for line in wanted if line.startswith(b"5:") is chosen] for chosen in (False, True))
+    for lines in found:
+        assert [line for line in lines if not line.startswith(b"5:")] == whole
+        of_damaged = [line for line in lines if line.startswith(b"5:")]
+        assert 0.3 * len(cut) < len(of_damaged) < 0.7 * len(cut)
+        assert of_damaged == cut[: len(of_damaged)]
 
 
 def only_matches(output: bytes) -> bytes:

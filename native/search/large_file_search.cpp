@@ -1,0 +1,338 @@
+// Searches a large file piece by piece; see large_file_search.h.
+#include "search/large_file_search.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/cancellation.h"
+#include "common/failures.h"
+#include "search/line_ranges.h"
+
+namespace gompfs::search {
+namespace {
+
+// A piece is in the cache of its processor from when it is read until it was searched.
+constexpr std::uint64_t kPieceSize = 512 << 10;
+constexpr std::size_t kMaxLine = 1 << 30;
+constexpr std::size_t kMaxOld = 1 << 20;              // of text that was searched, in text_
+constexpr std::size_t kSearchedTogether = 256 << 10;  // their ranges may take 16 times as much
+constexpr std::uint64_t kLookedAtFirst = 64 << 10;    // for a NUL
+
+MutableBytes as_bytes(char* memory, std::size_t size) {
+    return {reinterpret_cast<std::uint8_t*>(memory), size};
+}
+
+// The first NUL of a text. If a NUL ends a line, all of them become line feeds.
+std::optional<std::size_t> take_nuls(char* text, std::size_t size, NulMeaning meaning) {
+    auto* const nul = static_cast<char*>(std::memchr(text, 0, size));
+    if (nul == nullptr) {
+        return std::nullopt;
+    }
+    if (meaning == NulMeaning::ends_line) {
+        std::replace(nul, text + size, '\0', '\n');
+    }
+    return static_cast<std::size_t>(nul - text);
+}
+
+std::size_t end_of_last_line(std::string_view text) {
+    const std::size_t newline = text.rfind('\n');
+    return newline == text.npos ? 0 : newline + 1;
+}
+
+}  // namespace
+
+LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& matcher,
+                                 LineSink& sink, PieceMemory& memory, File file, Read read)
+    : options_(options),
+      matcher_(matcher),
+      memory_(memory),
+      file_(std::move(file)),
+      read_(std::move(read)),
+      walker_(options, sink, file_.path, file_.meaning == NulMeaning::ends_output),
+      num_wanted_(walker_.num_wanted()),
+      has_holes_(has_holes(file_.layout)),
+      piece_size_(std::max(kPieceSize, file_.block_size)),
+      session_(matcher),
+      session_between_(matcher) {
+    const Encoding encoding = options.ignores_byte_order ? Encoding::plain : find_encoding();
+    if (encoding == Encoding::utf8_mark) {
+        mark_size_ = kMaxMark;
+    } else if (encoding != Encoding::plain) {
+        mark_size_ = 2;
+        utf16_.emplace(encoding == Encoding::utf16_big);
+    }
+    const bool skips = file_.scanned && !is_utf16() && can_skip(*file_.scanned);
+    looks_for_nul_ = file_.meaning != NulMeaning::none && !skips;
+    ranges_ = skips ? file_.scanned->ranges(options.before, options.after)
+                    : std::vector<FileRange>{{0, file_.layout.size, 0}};
+    ranges_.front().begin = std::max(ranges_.front().begin, mark_size_);
+    next_begin_ = ranges_.front().begin;
+    end_offset_ = mark_size_;
+}
+
+// Whether nothing but matches and their context is of interest.
+bool LargeFileSearch::can_skip(const ScannedFile& scanned) const {
+    return !options_.is_inverted && !options_.prints_all_lines &&
+           (file_.meaning == NulMeaning::none || !scanned.has_nul());
+}
+
+// A file that cannot be read there has none: the search will meet the same failure.
+Encoding LargeFileSearch::find_encoding() const {
+    char beginning[kMaxMark] = {};
+    const ReadFailure failure = read_(0, as_bytes(beginning, kMaxMark));
+    return failure ? Encoding::plain : encoding_of({beginning, kMaxMark});
+}
+
+// Pieces end where blocks do, so that no block is decoded twice.
+std::unique_ptr<TextPiece> LargeFileSearch::next_piece() {
+    if (has_ended_ || next_range_ == ranges_.size()) {
+        return nullptr;
+    }
+    const FileRange& range = ranges_[next_range_];
+    const auto extents = file_.layout.extents;
+    const std::uint64_t stream_offset =
+        extents.empty() ? 0 : extents.front().stream_offset - extents.front().file_offset;
+    const std::uint64_t most = piece_size_ - (stream_offset + next_begin_) % piece_size_;
+    auto piece = std::make_unique<TextPiece>();
+    piece->begin = next_begin_;
+    piece->size = std::min(range.end - next_begin_, most);
+    piece->begins_line = next_begin_ == range.begin;
+    piece->num_lines_before = piece->begins_line ? range.num_lines_before : 0;
+    next_begin_ += piece->size;
+    if (next_begin_ == range.end && ++next_range_ != ranges_.size()) {
+        next_begin_ = ranges_[next_range_].begin;
+    }
+    piece->ends_file = piece->begin + piece->size == file_.layout.size;
+    piece->is_last = next_range_ == ranges_.size();
+    return piece;
+}
+
+void LargeFileSearch::search(TextPiece& piece, MatchSession& session) const try {
+    if (has_ended_) {
+        return;
+    }
+    piece.memory = memory_.take([this] {
+        return std::make_unique<LargeVector<char>>(TextPiece::kSpaceBefore + piece_size_);
+    });
+    if (has_holes_) {
+        std::memset(piece.data(), 0, piece.size);
+    }
+    piece.failure = read_(piece.begin, as_bytes(piece.data(), piece.size));
+    if (piece.failure || is_utf16()) {
+        return;
+    }
+    if (looks_for_nul_) {
+        piece.nul = take_nuls(piece.data(), piece.size, file_.meaning);
+    }
+    const std::string_view text = piece.text();
+    piece.body_end = piece.ends_file ? text.size() : end_of_last_line(text);
+    piece.body = piece.begins_line ? 0 : std::min(line_from(text, 0).next, piece.body_end);
+    const std::string_view body = text.substr(piece.body, piece.body_end - piece.body);
+    session.prepare(body);
+    find_ranges(session, false, options_.is_inverted, text, piece.body, piece.body_end, num_wanted_,
+                piece.ranges);
+    if (options_.has_line_numbers) {
+        piece.num_lines = count_newlines(body);
+    }
+} catch (const Cancelled&) {
+    throw;
+} catch (...) {
+    piece.error = std::current_exception();
+}
+
+void LargeFileSearch::take(std::unique_ptr<TextPiece> piece) {
+    if (has_ended_) {
+        return;
+    }
+    if (held_) {
+        put_together(*held_, piece.get());
+        memory_.give_back(std::move(held_->memory));
+    }
+    held_ = std::move(piece);
+    if (!has_ended_ && held_->is_last) {
+        put_together(*held_, nullptr);
+        memory_.give_back(std::move(held_->memory));
+    }
+}
+
+// Passes on what was found in a piece, and searches the lines between it and the one before.
+void LargeFileSearch::put_together(TextPiece& piece, const TextPiece* next) {
+    if (piece.error) {
+        std::rethrow_exception(piece.error);
+    }
+    if (piece.failure) {
+        throw ReadFailed{piece.failure};
+    }
+    if (piece.begin != end_offset_) {
+        skip_to(piece);
+    }
+    end_offset_ = piece.begin + piece.size;
+    const Window window = is_utf16() ? add_utf16(piece) : add(piece);
+    if (window.complete != 0) {
+        search_window(piece, window, next);
+    } else if (text_.size() > kMaxLine) {
+        throw SearchError("a line is too long: more than 1 GiB");
+    }
+    if (piece.is_last && !piece.ends_file) {
+        walker_.skip(text_offset_ + num_old_, file_.layout.size - mark_size_, 0);
+    }
+    const bool ends_at_nul = file_.meaning == NulMeaning::ends_search && nul_offset_;
+    if (piece.is_last || ends_at_nul || walker_.is_done()) {
+        walker_.finish(ends_at_nul ? nul_offset_ : std::nullopt);
+        has_ended_ = true;
+    }
+}
+
+void LargeFileSearch::search_window(TextPiece& piece, const Window& window, const TextPiece* next) {
+    const std::size_t end = find_end(window, piece.ends_file, next);
+    const bool ends_at_nul = file_.meaning == NulMeaning::ends_search && nul_offset_;
+    const bool is_last = piece.ends_file || ends_at_nul;
+    const std::size_t body = std::min(window.begin, end), body_end = std::min(window.end, end);
+    search_lines(window.text.substr(0, body), num_old_, is_last && body == end);
+    if (!walker_.is_done() && body < body_end) {
+        const std::size_t shift = window.begin - piece.body;
+        for (LineRange& range : piece.ranges) {
+            range = {range.begin + shift, range.end + shift};
+        }
+        std::erase_if(piece.ranges, [&](const LineRange& range) { return range.begin >= end; });
+        const auto num_lines =
+            body_end == window.end ? std::optional(piece.num_lines) : std::nullopt;
+        walk(window.text.substr(0, body_end), body, piece.ranges, is_last && body_end == end,
+             num_lines);
+    }
+    search_lines(window.text.substr(0, end), body_end, is_last);
+    keep(window.text, end);
+}
+
+// Passes over text between two pieces, and over the line that was not complete before it: nothing
+// there is of interest.
+void LargeFileSearch::skip_to(const TextPiece& piece) {
+    const std::uint64_t to = piece.begin - mark_size_;
+    walker_.skip(text_offset_ + num_old_, to, piece.num_lines_before);
+    text_.clear();
+    num_old_ = 0;
+    text_offset_ = to;
+}
+
+void LargeFileSearch::note_nul(std::uint64_t offset) {
+    first_nul_ = std::min(first_nul_.value_or(offset), offset);
+}
+
+// Puts the text before a piece in front of it; or, if there is too much of it or no line ends in
+// the piece, the piece after that text.
+LargeFileSearch::Window LargeFileSearch::add(TextPiece& piece) {
+    const std::size_t num_before = text_.size();
+    const std::size_t size = num_before + piece.size;
+    if (piece.nul) {
+        note_nul(text_offset_ + num_before + *piece.nul);
+    }
+    const bool ends = piece.ends_file || (file_.meaning == NulMeaning::ends_search && first_nul_);
+    const std::size_t complete = ends                  ? size
+                                 : piece.body_end != 0 ? num_before + piece.body_end
+                                                       : 0;
+    const std::size_t begin = num_before + piece.body, end = num_before + piece.body_end;
+    if (complete != 0 && num_before <= TextPiece::kSpaceBefore) {
+        char* const text = piece.data() - num_before;
+        std::memcpy(text, text_.data(), num_before);
+        return {{text, size}, begin, end, complete};
+    }
+    text_.append(piece.text());
+    return {text_, begin, end, complete};
+}
+
+LargeFileSearch::Window LargeFileSearch::add_utf16(const TextPiece& piece) {
+    const std::size_t num_before = text_.size();
+    utf16_->decode(piece.text(), text_);
+    if (piece.ends_file) {
+        utf16_->finish(text_);
+    }
+    if (looks_for_nul_) {
+        const auto nul =
+            take_nuls(text_.data() + num_before, text_.size() - num_before, file_.meaning);
+        if (nul) {
+            note_nul(text_offset_ + num_before + *nul);
+        }
+    }
+    const bool ends = piece.ends_file || (file_.meaning == NulMeaning::ends_search && first_nul_);
+    const std::size_t last = end_of_last_line(std::string_view(text_).substr(num_before));
+    const std::size_t complete = ends ? text_.size() : last != 0 ? num_before + last : 0;
+    return {text_, complete, complete, complete};
+}
+
+// Where the search of the window ends: before a NUL, or after the last whole line.
+std::size_t LargeFileSearch::find_end(const Window& window, bool ends_file, const TextPiece* next) {
+    const std::size_t end = window.complete;
+    if (!looks_for_nul_ || nul_offset_) {
+        return end;
+    }
+    const std::uint64_t searched = text_offset_ + num_old_;
+    if (file_.meaning == NulMeaning::ends_output) {
+        // The walker looks for NULs in the lines that it prints.
+        if (searched == 0 && first_nul_ && *first_nul_ < kLookedAtFirst) {
+            nul_offset_ = first_nul_;
+            walker_.hide_from(0, *nul_offset_);
+        }
+        return end;
+    }
+    // What ripgrep reads together may go on in the next piece.
+    std::optional<std::uint64_t> nul = first_nul_;
+    if (!nul && next != nullptr && next->nul) {
+        nul = end_offset_ - mark_size_ + *next->nul;
+    }
+    const std::string_view complete = window.text.substr(num_old_, end - num_old_);
+    const auto found = binary_rule_.advance(complete, searched, ends_file, nul);
+    if (!found) {
+        return end;
+    }
+    nul_offset_ = nul;
+    const std::uint64_t stop = std::max(*found, searched);
+    if (file_.meaning == NulMeaning::ends_line) {
+        walker_.hide_from(stop, *nul);
+        return end;
+    }
+    return num_old_ + static_cast<std::size_t>(stop - searched);
+}
+
+// Searches the lines from `from` to the end of the text.
+void LargeFileSearch::search_lines(std::string_view text, std::size_t from, bool is_last) {
+    while (from < text.size() && !walker_.is_done()) {
+        const bool is_rest = text.size() - from <= kSearchedTogether;
+        const std::size_t to = is_rest ? text.size() : line_at(text, from + kSearchedTogether).next;
+        std::vector<LineRange> ranges;
+        session_between_.prepare(text.substr(from, to - from));
+        find_ranges(session_between_, false, options_.is_inverted, text, from, to,
+                    walker_.num_wanted(), ranges);
+        walk(text.substr(0, to), from, ranges, is_last && to == text.size(), std::nullopt);
+        from = to;
+    }
+}
+
+// Passes on the lines of a text that were found after `from`.
+void LargeFileSearch::walk(std::string_view text, std::size_t from, std::vector<LineRange>& ranges,
+                           bool is_last, std::optional<std::uint64_t> num_lines) {
+    ranges.resize(std::min<std::uint64_t>(ranges.size(), walker_.num_wanted()));
+    const bool may_print = !ranges.empty() || walker_.is_in_context() || options_.prints_all_lines;
+    if (options_.needs_matches() && may_print) {
+        session_.prepare(text);
+    }
+    walker_.walk(text, from, text_offset_, ranges, session_, is_last, num_lines);
+}
+
+// Keeps what follows `end`, and the lines before it that may be context.
+void LargeFileSearch::keep(std::string_view text, std::size_t end) {
+    const bool is_in_piece = text.data() != text_.data();
+    if (!is_in_piece && end <= kMaxOld) {
+        num_old_ = end;
+        return;
+    }
+    num_old_ = walker_.num_kept(text.substr(0, end));
+    text_offset_ += end - num_old_;
+    if (is_in_piece) {
+        text_.assign(text.substr(end - num_old_));
+    } else {
+        text_.erase(0, end - num_old_);
+    }
+}
+
+}  // namespace gompfs::search

@@ -11,7 +11,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from gompfs._native.blocks import AnnouncedContents, AnnouncedRange, ContentLoader
+from gompfs._native.blocks import AnnouncedContents, ContentLoader
 from gompfs._native.sources import LoadedFiles
 from gompfs.archive import Archive
 from gompfs.codec import DEFAULT_LEVEL, Codec
@@ -33,7 +33,7 @@ _MAX_TIME_OF_RUNS = MAX_TIME_NS - 10**9  # these times have whole seconds before
 _ITEMS_AHEAD = 64
 _FILES_AT_ONCE = 64
 _BYTES_AHEAD = 32 << 20
-_RANGE_SIZE = 2 << 20
+_RANGE_SIZE = 1 << 20
 
 
 def repack_archive(
@@ -86,10 +86,6 @@ class ArchiveSource(Source):
         self.warnings: list[str] = []
         self.skip_inodes: set[tuple[int, int]] = set()
         self._archive = archive
-        self._large = self._loader()
-
-    def _loader(self) -> ContentLoader:
-        return ContentLoader(self._archive.blocks.reader, _BYTES_AHEAD, self._archive.engine.num_threads)
 
     @property
     def total_size(self) -> int:
@@ -124,7 +120,7 @@ class ArchiveSource(Source):
 
     def _announced(self) -> Iterator[_Pending]:
         """Has the loader read the files that can be in runs, and yields all entries, in order."""
-        loader = self._loader()
+        loader = ContentLoader(self._archive.blocks.reader, _BYTES_AHEAD, self._archive.engine.num_threads)
         with_holes = {ino for rows in self._archive.index.stored_sizes() for ino, _ in rows}
         first_paths: dict[int, bytes] = {}
 
@@ -174,7 +170,6 @@ class ArchiveSource(Source):
             xattrs=self._archive.xattrs(inode.ino),
             may_be_linked=inode.nlink > 1 and not stat.S_ISDIR(inode.mode),
             archive=self._archive,
-            loader=self._large,
             ino=inode.ino,
         )
         if stat.S_ISREG(inode.mode):
@@ -203,7 +198,6 @@ class _ArchiveEntry(SourceEntry):
     """An entry whose content is in an archive."""
 
     archive: Archive | None = None
-    loader: ContentLoader | None = None
     ino: int = 0
 
     @property
@@ -222,43 +216,16 @@ class _ArchiveEntry(SourceEntry):
 
     def open(self) -> BinaryIO:
         """See SourceEntry.open. A read may return fewer bytes than wanted also before the end of the file."""
-        assert self.loader is not None
         if self.data_ranges is not None:  # holes are not read
             return SourceEntry.open(self)
-        return cast(BinaryIO, ContentStream(_RangesAhead(self, self.loader).read_at, self.size))
+        return cast(BinaryIO, ContentStream(self.read_at, self.size, self._read_into))
 
-
-class _RangesAhead:
-    """The content of an entry that is read forward: threads decode its next ranges."""
-
-    def __init__(self, entry: _ArchiveEntry, loader: ContentLoader) -> None:
-        self._entry = entry
-        self._loader = loader
-        self._ahead: deque[AnnouncedRange] = deque()
-        self._next_offset = 0  # of the next range to announce
-        self._range_offset = 0  # of the range that was taken last
-        self._range: bytes | memoryview = b""
-
-    def read_at(self, file_offset: int, size: int) -> bytes | memoryview:
-        """Returns 1 to `size` bytes from `file_offset` on."""
-        if not self._range_offset <= file_offset < self._range_offset + len(self._range):
-            self._take_range(file_offset // _RANGE_SIZE * _RANGE_SIZE)
-        start = file_offset - self._range_offset
-        return self._range[start : start + size]
-
-    def _take_range(self, offset: int) -> None:
-        """Take the range that begins at `offset`, and announce those after it."""
-        announced = self._next_offset - len(self._ahead) * _RANGE_SIZE  # the first that was not taken
-        if not announced <= offset < self._next_offset:
-            self._ahead.clear()
-            announced = self._next_offset = offset
-        for _ in range(announced, offset, _RANGE_SIZE):
-            self._ahead.popleft()
-        while self._next_offset < self._entry.size and len(self._ahead) < _BYTES_AHEAD // _RANGE_SIZE:
-            size = min(_RANGE_SIZE, self._entry.size - self._next_offset)
-            self._ahead.append(self._loader.load_range(self._entry.ino, self._next_offset, size))
-            self._next_offset += _RANGE_SIZE
-        found = self._ahead.popleft().take()
-        size = min(_RANGE_SIZE, self._entry.size - offset)
-        self._range = self._entry.read_at(offset, size) if found is None else found
-        self._range_offset = offset
+    def _read_into(self, file_offset: int, memory: memoryview) -> int:
+        """Decode the bytes from `file_offset` on into `memory`, on all threads. Returns their number."""
+        assert self.archive is not None
+        try:
+            self.archive.decode_into(self.ino, file_offset, memory)
+        except GompfsError:  # of any damaged block; the caller wants the first one
+            memory = memory[:_RANGE_SIZE]
+            memory[:] = self.read_at(file_offset, len(memory))
+        return len(memory)

@@ -241,14 +241,8 @@ class AnnouncedContents:
     def take(self) -> LoadedFiles | int | None:
         """Returns the next files, the index of the next one if it cannot be read, or None if all have been taken."""
 
-class AnnouncedRange:
-    """A range of a file that a ContentLoader reads."""
-
-    def take(self) -> memoryview | None:
-        """Returns the bytes, or None if they cannot be read. Call it once."""
-
 class ContentLoader:
-    """Reads files of an archive, or ranges of them, before they are needed."""
+    """Reads files of an archive before they are needed."""
 
     def __init__(self, reader: BlockReader, capacity: int, max_threads: int) -> None:
         """Up to `capacity` bytes are read ahead."""
@@ -258,6 +252,3 @@ class ContentLoader:
 
         They must be regular files of one name and without holes.
         """
-
-    def load_range(self, ino: int, file_offset: int, size: int) -> AnnouncedRange:
-        """Announce a range of a regular file, which must lie inside the file. Holes are zeros."""

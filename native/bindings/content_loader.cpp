@@ -31,7 +31,7 @@ void init(ContentLoader* self, nb::object reader, std::uint64_t capacity, unsign
 // A file that is read, with what else is known of it.
 struct NamedContentTask : ContentTask {
     NamedContentTask(BlockReader& reader, std::uint64_t ino, LoadedFile file)
-        : ContentTask(reader, ino, {0, static_cast<std::uint64_t>(file.status.st_size), true}),
+        : ContentTask(reader, ino, static_cast<std::uint64_t>(file.status.st_size)),
           known(std::move(file)) {}
 
     LoadedFile known;
@@ -72,19 +72,6 @@ AnnouncedContents announce_files(const ContentLoader& loader, const nb::list& fi
     return announced;
 }
 
-using AnnouncedRange = Announced<ContentTask>;
-
-AnnouncedRange announce_range(const ContentLoader& loader, std::uint64_t ino,
-                              std::uint64_t file_offset, std::uint64_t size) {
-    return announce<ContentTask>(loader.tasks, loader.reader, ino,
-                                 ContentTask::Range{file_offset, size, false});
-}
-
-// Returns the bytes as a memoryview, or None.
-nb::object take_range(const AnnouncedRange& announced) {
-    return to_python(std::move(announced.wait().result)).first;
-}
-
 // Returns a LoadedFiles, the index of a file that cannot be read, or None if all have been taken.
 nb::object take(AnnouncedContents& announced) {
     LoadedFiles run = announced.take_run([](NamedContentTask& task) -> std::optional<LoadedFile> {
@@ -106,9 +93,7 @@ void bind_content_loader(nb::module_& blocks) {
     nb::class_<AnnouncedContents>(blocks, "AnnouncedContents").def("take", &take);
     nb::class_<ContentLoader>(blocks, "ContentLoader")
         .def("__init__", &init, "reader"_a, "capacity"_a, "max_threads"_a)
-        .def("load", &announce_files, "files"_a)
-        .def("load_range", &announce_range, "ino"_a, "file_offset"_a, "size"_a);
-    nb::class_<AnnouncedRange>(blocks, "AnnouncedRange").def("take", &take_range);
+        .def("load", &announce_files, "files"_a);
 }
 
 }  // namespace gompfs

@@ -1,4 +1,4 @@
-// Reads a file of an archive, or a range of one, before it is needed.
+// Reads a file of an archive before it is needed.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,19 @@ namespace gompfs {
 
 class ContentTask : public TasksAhead::Task {
   public:
-    struct Range {
-        std::uint64_t file_offset, size;
-        bool is_whole_file;  // then its content is examined
-    };
-
     // `reader` must outlive the task.
-    ContentTask(BlockReader& reader, std::uint64_t ino, const Range& range)
-        : reader_(reader), ino_(ino), range_(range) {}
+    ContentTask(BlockReader& reader, std::uint64_t ino, std::uint64_t size)
+        : reader_(reader), ino_(ino), size_(size) {}
 
-    // Once the task is done: null if the range cannot be read, or is not all in the file. Reading
-    // it again tells why.
+    // Once the task is done: null if the file cannot be read, or has fewer bytes. Reading it again
+    // tells why.
     std::shared_ptr<FileContent> result;
 
   private:
     void run(TasksAhead& tasks) override;
 
     BlockReader& reader_;
-    const std::uint64_t ino_;
-    const Range range_;
+    const std::uint64_t ino_, size_;
 };
 
 }  // namespace gompfs

@@ -11,15 +11,12 @@ import os
 import stat
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from gompfs._native.sources import read_range
 from gompfs.errors import PackError, UnreadableFileError, display_path
 from gompfs.pack.sources.base import ContentStream, FileContent, SourceEntry
 from gompfs.threads import default_threads
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 __all__ = [
     "MAX_WHOLE_SIZE",
@@ -112,7 +109,9 @@ class LocalFileEntry(SourceEntry):
 
     def open(self) -> BinaryIO:
         """See `SourceEntry.open`."""
-        return cast(BinaryIO, _LocalStream(self)) if self.has_content else SourceEntry.open(self)
+        if not self.has_content:
+            return SourceEntry.open(self)
+        return cast(BinaryIO, ContentStream(self.read_at, self.size, self.read_into))
 
     def _read_some(self, file_offset: int, size: int) -> bytes:
         try:
@@ -141,22 +140,6 @@ class LocalFileEntry(SourceEntry):
                 self.has_changed = now.st_mtime_ns != self.mtime_ns or now.st_size != self.size
         if self.was_read and self.has_changed:
             self._warn("file changed as we read it")
-
-
-class _LocalStream(ContentStream):
-    """The content of a LocalFileEntry, which several threads read if much is wanted at once."""
-
-    def __init__(self, entry: LocalFileEntry) -> None:
-        super().__init__(entry.read_at, entry.size)
-        self._read_into = entry.read_into
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Write the next bytes to `buffer`, at least one before the end of the file. Returns their number."""
-        view = memoryview(buffer).cast("B")
-        wanted = min(len(view), max(0, self._size - self._file_offset))
-        count = self._read_into(self._file_offset, view[:wanted]) if wanted else 0
-        self._file_offset += count
-        return count
 
 
 def file_content(path: bytes, size: int) -> FileContent:

@@ -95,7 +95,7 @@ class KnownContents:
         """
 
 class PieceHashes:
-    """The SHA-256 of each MiB of a content that comes in order. The last piece may be shorter."""
+    """The SHA-256 of each piece of 256 KiB of a content that comes in order. The last piece may be shorter."""
 
     digests: bytes
     """The hashes of the pieces that have ended, 32 bytes for each."""

@@ -13,7 +13,7 @@ from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.threads import default_threads
 
 _HASH_SIZE = 32
-_PIECE_SIZE = 1 << 20  # as in native/sources/piece_hashes.h
+_PIECE_SIZE = 256 << 10  # as in native/sources/piece_hashes.h
 _MOST_AT_ONCE = 16 << 20
 
 
@@ -23,7 +23,7 @@ class _LargeContent(NamedTuple):
 
 
 class LargeContents:
-    """The large contents that are stored: 32 bytes for each MiB of them."""
+    """The large contents that are stored: 32 bytes for each piece of them."""
 
     def __init__(self) -> None:
         self._by_size: dict[int, list[_LargeContent]] = {}

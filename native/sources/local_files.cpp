@@ -26,7 +26,7 @@ namespace {
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 constexpr int kDirectoryFlags = O_RDONLY | O_CLOEXEC | O_DIRECTORY;
 constexpr off_t kReadAhead = off_t{1} << 20;
-constexpr std::size_t kReadAtOnce = std::size_t{512} << 10;  // of a large file, by one thread
+constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;  // of a large file, by one thread
 
 // Whether an errno means that a file has no extended attribute, or none that may be read.
 bool means_no_xattr(int error) {

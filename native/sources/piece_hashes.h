@@ -1,4 +1,5 @@
-// The SHA-256 of each MiB of a content that comes in order, computed on several threads.
+// The SHA-256 of each piece of 256 KiB of a content that comes in order, computed on several
+// threads.
 //
 // One hash of the whole content would have to be computed by one thread, which takes longer than
 // all else that is done to a large file.
@@ -16,7 +17,7 @@ namespace gompfs {
 
 class PieceHashes {
   public:
-    static constexpr std::size_t kPieceSize = std::size_t{1} << 20;
+    static constexpr std::size_t kPieceSize = std::size_t{256} << 10;
 
     // Adds the next bytes, on up to num_threads threads. Throws std::bad_alloc.
     void append(std::span<const std::uint8_t> bytes, unsigned num_threads);

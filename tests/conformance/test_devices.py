@@ -33,6 +33,7 @@ from gompfs.gpu import spread
 from gompfs.gpu.spread import cut_evenly, run_together
 from gompfs.model import ROOT_INO
 from gompfs.options import GpuOptions, PackOptions
+from gompfs.pack import contents as pack_contents
 from gompfs.pack import open_source, pack_archive
 from gompfs.search import ArchiveSearch, SearchQuery, archive_scan
 from gompfs.statistics.answering import RESIDENT, Answering
@@ -377,8 +378,8 @@ def test_searches(kind: str, use_gpus: UseGpus, archives: dict[str, Path], monke
             assert all(gpu.launches["run_automaton"] > 2 and gpu.uploaded < uploaded for gpu in gpus)
 
 
-@pytest.mark.parametrize("codec", [Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE])
-def test_packing(codec: Codec, use_gpus: UseGpus, contents: dict[str, bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("codec", "is_large"), [(Codec.GOMPRESSO_BIT, True), (Codec.GOMPRESSO_BYTE, False)])
+def test_packing(codec: Codec, is_large: bool, use_gpus: UseGpus, contents: dict[str, bytes], tmp_path: Path) -> None:
     """The archive is that of the CPU. The batches go to the devices in turn, two for each at a time."""
     gpus = use_gpus(2)
     from gompfs.engine import gpu as gpu_module
@@ -391,6 +392,8 @@ def test_packing(codec: Codec, use_gpus: UseGpus, contents: dict[str, bytes], tm
     for engine in (engine_of(gpus), CpuEngine()):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(gpu_module, "_LEAST_ENCODED", 0)
+            if is_large:  # it is not read whole, but into the memory of a batch
+                patch.setattr(pack_contents, "MAX_WHOLE_SIZE", 1000)
             patch.setattr(engine, "encode_batch_bytes", 2 * ARCHIVE_BLOCK_SIZE, raising=False)
             target = tmp_path / f"{len(archives)}.gomp"
             pack_archive([open_source(source)], target, options, engine=engine)

@@ -22,23 +22,24 @@ from gompfs.pack import open_source
 from gompfs.pack.large_contents import LargeContents
 
 MIB = 1 << 20
+PIECE = 256 << 10
 CONTENT = random.Random(1).randbytes(3 * MIB + 1234)
 
 
 def expected_digests(content: bytes) -> bytes:
-    pieces = [content[start : start + MIB] for start in range(0, len(content), MIB)]
+    pieces = [content[start : start + PIECE] for start in range(0, len(content), PIECE)]
     return b"".join(hashlib.sha256(piece).digest() for piece in pieces)
 
 
 @given(st.lists(st.integers(0, len(CONTENT)), max_size=6), st.integers(1, 4))
-@example([MIB, MIB, 2 * MIB], 4)
-@example([MIB - 1, MIB + 1, len(CONTENT)], 2)
+@example([PIECE, PIECE, 2 * PIECE], 4)
+@example([PIECE - 1, PIECE + 1, len(CONTENT)], 2)
 def test_hashes_are_those_of_hashlib(cuts: list[int], num_threads: int) -> None:
     hashes = PieceHashes()
     positions = [0, *sorted(cuts), len(CONTENT)]
     for start, end in itertools.pairwise(positions):
         hashes.append(memoryview(CONTENT)[start:end], num_threads)
-        assert len(hashes.digests) == end // MIB * 32
+        assert len(hashes.digests) == end // PIECE * 32
     hashes.finish()
     assert hashes.digests == expected_digests(CONTENT)
 
@@ -120,7 +121,10 @@ def test_equal_contents_are_found() -> None:
 
 @pytest.mark.parametrize(
     ("position", "num_read"),
-    [(0, MIB), (MIB - 1, MIB), (MIB, 17 * MIB), (17 * MIB, 33 * MIB), (40 * MIB - 1, 40 * MIB)],
+    [
+        *((0, PIECE), (PIECE - 1, PIECE), (PIECE, 16 * MIB + PIECE)),
+        *((17 * MIB, 32 * MIB + PIECE), (40 * MIB - 1, 40 * MIB)),
+    ],
 )
 def test_a_file_is_read_up_to_the_piece_that_differs(position: int, num_read: int) -> None:
     content = random.Random(2).randbytes(40 * MIB)

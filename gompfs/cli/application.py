@@ -93,7 +93,14 @@ class _Interrupts:
 def _cancel_native_work() -> None:
     native = sys.modules.get("gompfs._native")  # loading it here would slow down commands that do not need it
     if native is not None:
+        threading.excepthook = _report_error_of_thread
         native.cancel_all()
+
+
+def _report_error_of_thread(error: threading.ExceptHookArgs) -> None:
+    """Reports an exception that has ended a thread, but not the KeyboardInterrupt of cancelled work."""
+    if not issubclass(error.exc_type, KeyboardInterrupt):
+        threading.__excepthook__(error)
 
 
 class Settings:

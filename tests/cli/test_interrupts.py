@@ -155,6 +155,20 @@ def test_packing(words: Path, tmp_path: Path, level: str) -> None:
         ).unlink(missing_ok=True)
 
 
+def test_repacking(words: Path, tmp_path: Path) -> None:
+    """Another thread decodes ahead; the error that ended it was printed with a traceback."""
+    archive, new = tmp_path / "parts.gomp", tmp_path / "tmp/new.gomp"
+    text = words.with_name("text").read_bytes()
+    (tmp_path / "tree").mkdir()
+    for number in range(64):
+        (tmp_path / f"tree/{number}").write_bytes(text[number * 200_000 : (number + 1) * 200_000])
+    pack(archive, tmp_path / "tree")
+    repack = ["repack", "-q", "--codec", "gompresso-bit", archive, new]
+    whole = whole_seconds(*repack[:-1], tmp_path / "whole.gomp")
+    for share in (0.4, 0.5, 0.6, 0.7):
+        check(repack, share * whole, new.parent) or new.unlink(missing_ok=True)
+
+
 def test_building_grammars(words: Path, whole_of_building: float, tmp_path: Path) -> None:
     content = words.read_bytes()
     for share in (0.2, 0.7):

@@ -39,6 +39,7 @@ from gompfs.gpu.parser import Parser, can_parse
 _SLICE_BYTES = 32 << 20
 _LEAST_SLICE_BYTES = 1 << 20
 _NUM_SLOTS = 4
+_NUM_COLLECTORS = 2  # while other work keeps the host's threads, one alone would frame slower than the device encodes
 _BLOCK_UNIT = 32  # the kernels need block sizes that are multiples of this
 
 
@@ -73,10 +74,11 @@ class GpuEncoder:
         self._number = number
         self._num_threads = num_threads
         self._shrinking = threading.Lock()
+        self._counting = threading.Lock()
         self._slice_bytes = _SLICE_BYTES
         self.num_failed = 0
         self._parser = Parser(self._arrays)
-        self._collector = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-frame-{number}")
+        self._collectors = ThreadPoolExecutor(_NUM_COLLECTORS, thread_name_prefix=f"gompfs-frame-{number}")
 
     def encode(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Encodes a batch, see Engine.encode_blocks. `can_encode` must be true for the options.
@@ -120,7 +122,7 @@ class GpuEncoder:
                     slot.stream.synchronize()
                     self._free_slots.put(slot)
                     raise
-                framed.append(self._collector.submit(self._finish, started, block_size, options))
+                framed.append(self._collectors.submit(self._finish, started, block_size, options))
         finally:
             wait(framed)  # they use the content
         return [block for future in framed for block in future.result()]
@@ -176,7 +178,8 @@ class GpuEncoder:
             packed = slot.pinned("packed", len(encoded.content))[:total]
             slot.device("scratch", total).get(slot.stream, out=packed, blocking=False)
             slot.stream.synchronize()
-        self.num_failed += int(np.count_nonzero(statuses))
+        with self._counting:
+            self.num_failed += int(np.count_nonzero(statuses))
         blocks = _codec.frame_payloads(
             encoded.content, block_size, options.codec, options.level, options.dependency_elimination,
             self._num_threads, packed.data, sizes.data, statuses.data, options.group_size_log2, options.strict_sources,

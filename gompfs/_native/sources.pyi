@@ -52,7 +52,7 @@ class Contents:
     def __len__(self) -> int: ...
 
 class ContentCopier:
-    """Copies contents on a thread of its own."""
+    """Copies contents on threads of its own."""
 
     def copy(self, contents: Contents, offset: int, out: memoryview) -> None:
         """Has the bytes from `offset` on copied, soon. Raises IndexError if there are fewer than `out` has."""

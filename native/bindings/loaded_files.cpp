@@ -123,7 +123,7 @@ nb::list binary(const PlacedFiles& placed) {
     return result;
 }
 
-// Copies on a thread. Holds the memory that it copies to until `wait`.
+// Copies on threads of its own. Holds the memory that it copies to until `wait`.
 class ContentCopier {
   public:
     ~ContentCopier() {
@@ -156,10 +156,11 @@ class ContentCopier {
         std::uint64_t offset;
         std::span<std::uint8_t> out;
     };
+    static constexpr unsigned kNumThreads = 3;  // a GPU encodes faster than one copies
     static constexpr std::size_t kMaxWaiting = std::size_t{16} << 20;
 
     std::vector<BufferView> held_;
-    std::optional<BackgroundWork<Copy, bool>> work_{std::in_place, 1, kMaxWaiting, [] {
+    std::optional<BackgroundWork<Copy, bool>> work_{std::in_place, kNumThreads, kMaxWaiting, [] {
                                                         return [](const Copy& copy) {
                                                             copy.contents.copy(copy.offset,
                                                                                copy.out);

@@ -284,8 +284,9 @@ class ContentWriter:
         if self._grammar is None:
             return
         with entry.open() as file, self._text_of(ino, has_holes=False) as grammar:
-            while grammar is not None and (piece := file.read(_PIECE_SIZE)):
-                grammar.add_bytes(piece)
+            memory = memoryview(bytearray(min(_TEXT_AT_ONCE, entry.size)))
+            while grammar is not None and (count := fill(file, memory)):
+                grammar.add_bytes(memory[:count])
 
     @contextmanager
     def _text_of(self, ino: int, *, has_holes: bool) -> Iterator[GrammarCollector | None]:

@@ -319,5 +319,21 @@ def check_words_of_parts(
 def task_report(corpus: Corpus, task: PostingsTask, top: int, postings: Postings, num_threads: int) -> Report:
     """Returns the lines of a task. Raises ValueError above the limit of the postings, OSError."""
 
+def row_lines(
+    corpus: Corpus,
+    task: PostingsTask,
+    top: int,
+    files_of_words: NDArray[np.uint32],
+    num_files: int,
+    sources: list[tuple[Any, ...]],
+    num_threads: int,
+) -> list[bytes]:
+    """Returns the lines of rows that are in order already, piece by piece. See native/statistics/row_lines.h.
+
+    A source is (pairs, counts, bits of the second number, cuts, halves of keys), arrays of uint64: piece i has the rows
+    cuts[i] to cuts[i + 1] - 1 of each source. `files_of_words` and `num_files` are needed for tf-idf. Raises ValueError
+    if numbers of rows are not those of words and files of the corpus. The numbers in keys are not checked.
+    """
+
 def words_report(grammars: list[Grammar], ino: int, begin: int, end: int) -> Report:
     """Returns the words `begin` to `end` - 1 of a file, each on a line."""

@@ -33,7 +33,8 @@ class GpuArrays:
     def __init__(self, number: int = 0, memory: int = 0, *, keeps_memory: bool = False) -> None:
         """Uses the CUDA device `number` and at most `memory` bytes of it (0: half of the free memory, up to 2.25 GiB).
 
-        With `keeps_memory`, freed memory stays with this object for the next use, until `release`.
+        Freed memory stays with this object for the next use as long as all of it is within what is reserved; with
+        `keeps_memory`, always, until `release`.
 
         Raises EngineUnavailableError if the device cannot be used.
         """
@@ -121,7 +122,7 @@ class GpuArrays:
         """See ArrayDevice."""
         self._allocator.__exit__(None, None, None)
         self.peak_bytes = max(self.peak_bytes, self._pool.total_bytes())
-        if not self._keeps_memory:
+        if not self._keeps_memory and self._pool.total_bytes() > self._reserved:
             self._pool.free_all_blocks()
         self._context.__exit__(None, None, None)
         self._lock.release()

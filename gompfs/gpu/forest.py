@@ -260,7 +260,7 @@ class DeviceForest:
         del flat, nodes
         halves = (low,) if ngram_length * bits <= 64 else (high, low)
         del high, low
-        self.terms, self.keys = _number(self.device, halves)
+        self.terms, self.keys = number_keys(self.device, halves)
         self.num_terms = self.keys[0].size
 
     def _find_edges(self) -> tuple[FlatForest, Array]:
@@ -295,7 +295,7 @@ def _find_ngrams(
     return high, low, nodes
 
 
-def _number(device: ArrayDevice, halves: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+def number_keys(device: ArrayDevice, halves: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
     """Returns the rank of each key among the distinct keys (uint32), and the distinct keys in order.
 
     `halves` are the 64-bit parts of the keys, highest first.

@@ -17,6 +17,7 @@ from gompfs.gpu.tables import PairCounts
 from gompfs.gpu.traversal import BottomUp, TopDown
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.grammar.grammar import ino_array
+from gompfs.statistics.device_rows import DeviceRows, Totals, add_totals, settle_all
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.threads import default_threads
 
@@ -24,6 +25,7 @@ _Result = TypeVar("_Result")
 # Device memory in bytes per element of a forest while its edges and its words or n-grams are sorted.
 _BYTES_OF_A_WORD = 200
 _BYTES_OF_AN_NGRAM = 224
+_LEAST_BYTES_OF_AN_NGRAM = 112  # what a range may need; it is halved if it needs more
 _MOST_SYMBOLS = 3 << 20  # symbols per range: the postings of a range are also in host memory before they are merged
 
 
@@ -102,13 +104,13 @@ class DeviceCounter:
     top_down: type[TopDown] = TopDown
     bottom_up: type[BottomUp] = BottomUp
 
-    def __init__(self, device: ArrayDevice, traversal: Traversal, times: PhaseTimes) -> None:
-        """Uses the settings of `traversal`. Its threads store what was counted.
+    def __init__(self, device: ArrayDevice, traversal: Traversal, times: PhaseTimes, memory: int = 0) -> None:
+        """Uses the settings of `traversal`, and `memory` bytes of the device (0: as much as it has for a computation).
 
-        Adds the seconds of each phase to `times`.
+        The threads of `traversal` store what was counted. Adds the seconds of each phase to `times`.
         """
         self._device = device
-        self._memory = device.memory
+        self._memory = memory or device.memory
         self._direction = traversal.direction
         self._num_threads = traversal.num_threads or default_threads()
         self._times = times
@@ -121,12 +123,12 @@ class DeviceCounter:
             with self._times.of("download"):
                 return self._device.download(counts)
 
-        total = np.zeros(num_words, np.uint64)
+        total: NDArray[np.uint64] | None = None
         part_sizes = [_together(text.part_sizes)] if text.is_resident else text.part_sizes
         with self._device:
-            for counts in self._in_ranges(part_sizes, _BYTES_OF_A_WORD, count):
-                total += counts
-        return total
+            for counts in self._in_ranges(part_sizes, self._symbols_of(_BYTES_OF_A_WORD), count):
+                total = counts if total is None else np.add(total, counts, out=total)
+        return np.zeros(num_words, np.uint64) if total is None else total
 
     def words_of_file(self, text: DeviceText, num_words: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """Returns the words of a text of at most one file, ascending, and how often each occurs."""
@@ -139,7 +141,7 @@ class DeviceCounter:
 
         nothing = np.zeros(0, np.int64), np.zeros(0, np.uint64)
         with self._device:
-            return next(self._in_ranges(text.part_sizes, _BYTES_OF_A_WORD, count), nothing)
+            return next(self._in_ranges(text.part_sizes, self._symbols_of(_BYTES_OF_A_WORD), count), nothing)
 
     def files_of_words(self, text: DeviceText, num_words: int) -> tuple[NDArray[np.uint32], int]:
         """Returns in how many files each word is (uint32), and how many files have words. No file is in two parts."""
@@ -155,7 +157,7 @@ class DeviceCounter:
 
         total, num_files = np.zeros(num_words, np.uint32), 0
         with self._device:
-            for files, more in self._in_ranges(text.part_sizes, _BYTES_OF_A_WORD, count):
+            for files, more in self._in_ranges(text.part_sizes, self._symbols_of(_BYTES_OF_A_WORD), count):
                 total += files
                 num_files += more
         return total, num_files
@@ -172,12 +174,7 @@ class DeviceCounter:
         """Counts the n-grams of `ngram_length` words, per file or in all files together. Adds them to `postings`."""
 
         def count(begin: int, end: int) -> None:
-            if ngram_length == 1:
-                forest = text.words(begin, end, corpus.num_words)
-            else:
-                forest = text.forest(begin, end)
-                with self._times.of("initialise", self._device):
-                    forest.use_ngrams(ngram_length, corpus.bits, corpus.inner_ranks)
+            forest = self._with_terms(text, begin, end, corpus, ngram_length)
             counted = self._count_postings(forest) if per_file else self._count_together(forest)
             with self._times.of("download"):
                 keys, of_keys = (self._device.download(array) for array in _as_postings(forest, counted))
@@ -186,8 +183,68 @@ class DeviceCounter:
 
         bytes_of_an_element = _BYTES_OF_A_WORD if ngram_length == 1 else _BYTES_OF_AN_NGRAM
         with self._device:
-            for _ in self._in_ranges(text.part_sizes, bytes_of_an_element, count):
+            for _ in self._in_ranges(text.part_sizes, self._symbols_of(bytes_of_an_element), count):
                 pass
+
+    def rows(
+        self, corpus: _statistics.Corpus, text: DeviceText, ngram_length: int, *, by_file: bool
+    ) -> list[DeviceRows]:
+        """Counts n-grams in each file. Returns rows (n-gram, file, count) for each range of files.
+
+        With `by_file`, n-grams are words, and rows are (file, word, count). No file is in two parts.
+        """
+
+        def count(begin: int, end: int) -> DeviceRows:
+            if self._memory < memory - memory // 4:
+                self._memory = memory
+                settle_all(found)
+            forest = self._with_terms(text, begin, end, corpus, ngram_length)
+            counted, keys = self._count_postings(forest), forest.keys
+            term_bits = forest.num_terms.bit_length()
+            del forest
+            if by_file:
+                with self._times.of("traverse", self._device):
+                    counted = _by_second(counted, term_bits)
+            return DeviceRows(self._device, counted, keys)
+
+        found: list[DeviceRows] = []
+        memory = self._memory
+        with self._device:
+            for rows in self._in_few_ranges(text.part_sizes, ngram_length, count):
+                found.append(rows)
+                self._memory = memory - sum(rows.num_bytes for rows in found)
+        return found
+
+    def totals(self, corpus: _statistics.Corpus, text: DeviceText, ngram_length: int) -> Totals | None:
+        """Counts n-grams in all files together. Returns None if there are no files.
+
+        Raises MemoryError if there are too many for the device.
+        """
+
+        def count(begin: int, end: int) -> Totals:
+            forest = self._with_terms(text, begin, end, corpus, ngram_length)
+            counted, keys = self._count_together(forest), forest.keys
+            del forest
+            return Totals(tuple(half[counted.keys] for half in keys) or (counted.keys,), counted.counts)
+
+        found: list[Totals] = []
+        with self._device:
+            for totals in self._in_few_ranges(text.part_sizes, ngram_length, count):
+                self._memory -= totals.num_bytes
+                found.append(totals)
+            with self._times.of("traverse", self._device):
+                return add_totals(self._device, found) if found else None
+
+    def _with_terms(
+        self, text: DeviceText, begin: int, end: int, corpus: _statistics.Corpus, ngram_length: int
+    ) -> DeviceForest:
+        """Returns the files `begin` to `end` - 1 with n-grams as their terms."""
+        if ngram_length == 1:
+            return text.words(begin, end, corpus.num_words)
+        forest = text.forest(begin, end)
+        with self._times.of("initialise", self._device):
+            forest.use_ngrams(ngram_length, corpus.bits, corpus.inner_ranks)
+        return forest
 
     def _count_together(self, forest: DeviceForest) -> PairCounts:
         """Returns the term counts of all files together, stored under file 0."""
@@ -241,14 +298,26 @@ class DeviceCounter:
             raise MemoryError
         return way
 
+    def _symbols_of(self, bytes_of_a_symbol: int) -> int:
+        return min(self._memory // bytes_of_a_symbol, _MOST_SYMBOLS)
+
+    def _in_few_ranges(
+        self, part_sizes: Sequence[tuple[int, int]], ngram_length: int, count: Callable[[int, int], _Result]
+    ) -> Iterator[_Result]:
+        """Like _in_ranges, for results that stay on the device: begins with larger ranges, for words with one."""
+        if ngram_length == 1:
+            part_sizes = [_together(part_sizes)]
+        limit = self._memory // _LEAST_BYTES_OF_AN_NGRAM
+        return self._in_ranges(part_sizes, limit, count)
+
     def _in_ranges(
-        self, part_sizes: Sequence[tuple[int, int]], bytes_of_an_element: int, count: Callable[[int, int], _Result]
+        self, part_sizes: Sequence[tuple[int, int]], max_symbols: int, count: Callable[[int, int], _Result]
     ) -> Iterator[_Result]:
         """Calls `count` for ranges of files that should fit in device memory, and yields the results.
 
         A range that does not fit is split in two. Raises StatsUnavailableError if a single file does not fit.
         """
-        pending = _cut(part_sizes, min(self._memory // bytes_of_an_element, _MOST_SYMBOLS))[::-1]
+        pending = _cut(part_sizes, max_symbols)[::-1]
         while pending:
             begin, end = pending.pop()
             try:
@@ -283,6 +352,13 @@ def _cut(part_sizes: Sequence[tuple[int, int]], max_symbols: int) -> list[tuple[
         symbols += num_symbols
         ranges[-1] = (ranges[-1][0], end)
     return [(begin, end) for begin, end in ranges if begin != end]
+
+
+def _by_second(counted: PairCounts, first_bits: int) -> PairCounts:
+    """Returns the same pairs with their numbers exchanged, in order; first numbers have `first_bits` bits."""
+    keys = counted.seconds << np.uint64(first_bits) | counted.firsts
+    order = keys.argsort()
+    return PairCounts(keys[order], counted.counts[order], first_bits)
 
 
 def _as_postings(forest: DeviceForest, counted: PairCounts) -> tuple[object, object]:

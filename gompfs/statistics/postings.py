@@ -102,7 +102,11 @@ def report_of_postings(
             text = _statistics.task_report(corpus, task, top, postings, num_threads)
     except ValueError as error:
         raise unavailable(error) from None
-    report = PiecewiseReport(text, num_threads, timed=lambda: times.of("emit"))
+    return first_lines(PiecewiseReport(text, num_threads, timed=lambda: times.of("emit")), task, top)
+
+
+def first_lines(report: Report, task: PostingsTask, top: int) -> Report:
+    """Returns the text of a task, of which `top` limits the lines if it is above 0 and the task has no other limit."""
     return FirstLines(report, top) if top and task in _LINE_TASKS else report
 
 

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import PostingsTask
+from gompfs.errors import StatsUnavailableError
 from gompfs.grammar import CountedWords
-from gompfs.statistics.postings import DEFAULT_TOP_OF_TFIDF, NGRAM_TASKS, new_postings, report_of_postings, unavailable
+from gompfs.statistics.device_postings import DeviceCounter
+from gompfs.statistics.device_rows import DeviceRows, RowsText, Totals, add_totals
+from gompfs.statistics.postings import (
+    DEFAULT_TOP_OF_TFIDF,
+    NGRAM_TASKS,
+    first_lines,
+    new_postings,
+    report_of_postings,
+    unavailable,
+)
 from gompfs.statistics.query import StatsQuery
-from gompfs.statistics.report import FixedReport, Report
-from gompfs.statistics.resident_text import ResidentText, add_arrays
+from gompfs.statistics.report import FixedReport, PiecewiseReport, Report
+from gompfs.statistics.resident_text import ResidentPart, ResidentShare, ResidentText, add_arrays
 from gompfs.statistics.word_counts import SortOrder, word_count_report
 from gompfs.threads import default_threads
+
+_BY_FILE = (PostingsTask.TERM_VECTOR, PostingsTask.TFIDF)  # each file has a line
 
 
 def resident_word_counts(order: SortOrder, text: ResidentText, query: StatsQuery) -> Report:
@@ -35,16 +49,68 @@ def resident_word_counts(order: SortOrder, text: ResidentText, query: StatsQuery
 def resident_postings(task: PostingsTask, text: ResidentText, query: StatsQuery, ngram_length: int, top: int) -> Report:
     """Returns the text of a task, whose n-grams have `ngram_length` words. See postings_report.
 
-    Raises StatsUnavailableError, MemoryError, and OSError if the disk is full.
+    Its rows are in order on the device, and come to the host when their lines are read. Raises StatsUnavailableError,
+    MemoryError, and OSError if the disk is full.
     """
-    postings = new_postings()
-    per_file = task is not PostingsTask.SEQUENCE_COUNT
+    files, num_files = text.frequencies() if task is PostingsTask.TFIDF else (np.zeros(0, np.uint32), 0)
+    is_total = task is PostingsTask.SEQUENCE_COUNT
+    num_threads, times = default_threads(), text.times
     try:
         corpus = text.corpus(query, ngram_length)
-        text.count(query, lambda counter, part: counter.gather(postings, corpus, part, ngram_length, per_file=per_file))
+        count = _count_totals if is_total else partial(_count_rows, by_file=task in _BY_FILE)
+        try:
+            rows = count(text, query, corpus, ngram_length)
+        except (MemoryError, StatsUnavailableError):
+            if not is_total:
+                raise
+            postings = _add_on_host(text, query, corpus, ngram_length)
+            return report_of_postings(task, corpus, postings, top, num_threads, times)
     except ValueError as error:
         raise unavailable(error) from None
-    return report_of_postings(task, corpus, postings, top, default_threads(), text.times)
+
+    def lines(sources: list[tuple[Any, ...]], num_threads: int) -> list[bytes]:
+        return _statistics.row_lines(corpus, task, top, files, num_files, sources, num_threads)
+
+    with times.of("emit"):
+        pieces = RowsText(rows, lines, by_key=not is_total)
+    return first_lines(PiecewiseReport(pieces, num_threads, timed=lambda: times.of("emit")), task, top)
+
+
+def _count_rows(
+    text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int, *, by_file: bool
+) -> list[DeviceRows]:
+    def count(counter: DeviceCounter, part: ResidentPart) -> Sequence[DeviceRows]:
+        return part.share.hold(counter.rows(corpus, part, ngram_length, by_file=by_file))
+
+    return [rows for of_device in text.count(query, count) for rows in of_device]
+
+
+def _count_totals(
+    text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int
+) -> list[DeviceRows]:
+    """Several devices send their counts to the first."""
+
+    def count(counter: DeviceCounter, part: ResidentPart) -> tuple[ResidentShare, Totals | None]:
+        return part.share, counter.totals(corpus, part, ngram_length)
+
+    counted = [(share, totals) for share, totals in text.count(query, count) if totals is not None]
+    if not counted:
+        return []
+    (share, totals), *others = counted
+    device = share.device
+    all_totals = [totals, *(more.brought_from(device, other.device) for other, more in others)]
+    with device, text.times.of("traverse", device):
+        rows = add_totals(device, all_totals).by_count(device)
+    return list(share.hold([rows]))
+
+
+def _add_on_host(
+    text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int
+) -> _statistics.Postings:
+    """Returns the counts of all files together, for which a device has too little memory: the host adds up ranges."""
+    postings = new_postings()
+    text.count(query, lambda counter, part: counter.gather(postings, corpus, part, ngram_length, per_file=False))
+    return postings
 
 
 def resident_tfidf_of_file(text: ResidentText, query: StatsQuery) -> Report:

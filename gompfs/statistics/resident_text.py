@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from gompfs.gpu.forest import DeviceForest, FlatForest
 from gompfs.gpu.resident_forest import ResidentForest
 from gompfs.gpu.spread import cut_evenly, run_together
 from gompfs.statistics.device_postings import DeviceCounter, with_words
+from gompfs.statistics.device_rows import DeviceRows, settle_all
 from gompfs.statistics.grammar_cache import load_grammars, segments_with_grammars
 from gompfs.statistics.paths import escape_path, files_in_order
 from gompfs.statistics.query import EVERYTHING
@@ -55,6 +57,7 @@ class ResidentShare:
         """
         self.device = device
         self._room = room
+        self._held: WeakSet[DeviceRows] = WeakSet()
         needed = ResidentForest.bytes_of(forest)
         if needed > room:
             raise StatsUnavailableError(
@@ -69,8 +72,26 @@ class ResidentShare:
                 device.reserve(-room)
                 raise
 
+    def memory(self) -> int:
+        """Returns how many bytes of device memory a question may use: also those in which nothing stays yet.
+
+        If answers that are still read take more than a quarter of it, moves them to temporary files.
+        """
+        memory = self.device.memory + (self.forest.words.room or 0)
+        held = sum(rows.num_bytes for rows in self._held)
+        if held <= memory // 4:
+            return memory - held
+        settle_all(list(self._held))
+        return memory
+
+    def hold(self, rows: Sequence[DeviceRows]) -> Sequence[DeviceRows]:
+        """Returns rows of an answer, which may use this memory until they are dropped or `release` is called."""
+        self._held.update(rows)
+        return rows
+
     def release(self) -> None:
-        """Frees the device memory."""
+        """Frees the device memory. Answers that are still read go to temporary files."""
+        settle_all(list(self._held))
         with self.device:
             del self.forest
             self.device.reserve(-self._room)
@@ -211,7 +232,8 @@ class ResidentText:
         else:
             parts = [self._of_file(query.ino)]
         how = Traversal(num_threads=self._num_threads)
-        return run_together([partial(count, DeviceCounter(part.device, how, self.times), part) for part in parts])
+        counters = [DeviceCounter(part.device, how, self.times, part.share.memory()) for part in parts]
+        return run_together([partial(count, *each) for each in zip(counters, parts, strict=True)])
 
     def _of_file(self, ino: int) -> ResidentPart:
         number = self._numbers.get(ino, -1)
@@ -282,7 +304,7 @@ class ResidentPart:
         """The files are given by their nodes: all, or one. With `is_one_file`, its number becomes 0."""
         self.part_sizes: Sequence[tuple[int, int]] = [(1, 1)] * nodes.size if is_one_file else share.forest.part_sizes
         self.device = share.device
-        self._share = share
+        self.share = share
         self._times = times
         self._nodes = nodes
         self._is_one_file = is_one_file
@@ -298,13 +320,13 @@ class ResidentPart:
 
     def words(self, begin: int, end: int, num_words: int) -> DeviceForest:
         """See DeviceText."""
-        if end - begin == self._share.forest.num_files and not self._is_one_file:
-            return self._share.forest.words
+        if end - begin == self.share.forest.num_files and not self._is_one_file:
+            return self.share.forest.words
         return with_words(self.forest(begin, end), num_words, self._times)
 
     def _select(self, begin: int, end: int) -> FlatForest:
         with self._times.of("initialise", self.device):
-            flat = self._share.forest.only(self._nodes[begin:end])
+            flat = self.share.forest.only(self._nodes[begin:end])
             if not self._is_one_file:
                 return flat
             return flat.with_files(flat.device.xp.zeros(flat.num_files, np.uint32))

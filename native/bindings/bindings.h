@@ -35,6 +35,7 @@ void bind_merge_lines(nanobind::module_& statistics);
 void bind_overlap(nanobind::module_& statistics);
 void bind_postings(nanobind::module_& statistics);
 void bind_report(nanobind::module_& statistics);
+void bind_row_lines(nanobind::module_& statistics);
 
 // gompfs._native.index
 void bind_index_pages(nanobind::module_& index);

@@ -53,10 +53,11 @@ NB_MODULE(_native, module) {
         {gompfs::bind_grammar_builder, gompfs::bind_grammar, gompfs::bind_text_check});
     gompfs::add_submodule(module, "parts", "Parts of text that are stored as grammars.",
                           {gompfs::bind_part_heads, gompfs::bind_parts_builder});
-    gompfs::add_submodule(module, "statistics", "Statistics of grammars, and their reports.",
-                          {gompfs::bind_corpus, gompfs::bind_forest, gompfs::bind_counted_section,
-                           gompfs::bind_line_formats, gompfs::bind_merge_lines,
-                           gompfs::bind_overlap, gompfs::bind_postings, gompfs::bind_report});
+    gompfs::add_submodule(
+        module, "statistics", "Statistics of grammars, and their reports.",
+        {gompfs::bind_corpus, gompfs::bind_forest, gompfs::bind_counted_section,
+         gompfs::bind_line_formats, gompfs::bind_merge_lines, gompfs::bind_overlap,
+         gompfs::bind_postings, gompfs::bind_report, gompfs::bind_row_lines});
     gompfs::add_submodule(module, "index",
                           "Checks of an index, and columns that follow from others.",
                           {gompfs::bind_index_pages, gompfs::bind_index_blocks});

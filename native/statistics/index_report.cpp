@@ -2,45 +2,43 @@
 #include "statistics/index_report.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gompfs {
 
 std::string IndexReport::piece(std::size_t index) const {
-    std::string text;
-    NgramKey last = 0;
-    std::vector<FileCount> files;
+    IndexWriter writer(corpus_, with_counts_, top_);
     merger_.merge(index, [&](NgramKey key, std::uint32_t file, std::uint64_t count) {
-        if (key != last && !files.empty()) {
-            append_line(text, last, files);
-            files.clear();
-        }
-        last = key;
-        files.push_back({file, count});
+        writer.add(key, file, count);
     });
-    if (!files.empty()) {
-        append_line(text, last, files);
-    }
-    return text;
+    return writer.finish();
 }
 
-void IndexReport::append_line(std::string& text, NgramKey key,
-                              std::vector<FileCount>& files) const {
-    corpus_.append_ngram(text, key);
+std::string IndexWriter::finish() {
+    if (!files_.empty()) {
+        append_line();
+    }
+    return std::move(text_);
+}
+
+void IndexWriter::append_line() {
+    corpus_.append_ngram(text_, key_);
     if (with_counts_) {
         std::stable_sort(
-            files.begin(), files.end(),
+            files_.begin(), files_.end(),
             [](const FileCount& left, const FileCount& right) { return left.count > right.count; });
-        files.resize(std::min<std::uint64_t>(files.size(), top_));
+        files_.resize(std::min<std::uint64_t>(files_.size(), top_));
     }
-    for (const FileCount& file : files) {
-        text.push_back('\t');
+    for (const FileCount& file : files_) {
+        text_.push_back('\t');
         if (with_counts_) {
-            append_count(text, file.count);
-            text.push_back(' ');
+            append_count(text_, file.count);
+            text_.push_back(' ');
         }
-        text.append(corpus_.files[file.file].path);
+        text_.append(corpus_.files[file.file].path);
     }
-    text.push_back('\n');
+    text_.push_back('\n');
+    files_.clear();
 }
 
 }  // namespace gompfs

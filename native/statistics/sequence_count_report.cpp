@@ -66,7 +66,7 @@ std::string SequenceCountReport::piece(std::size_t index) const {
     std::string text;
     if (index == 0) {
         for (const NgramCount& ngram : large_) {
-            append_line(text, ngram.key, ngram.count);
+            append_ngram_count(text, corpus_, ngram.key, ngram.count);
         }
     }
     std::vector<std::uint8_t> bytes;
@@ -78,14 +78,15 @@ std::string SequenceCountReport::piece(std::size_t index) const {
         NgramKey key = 0;
         for (const std::uint8_t* next = bytes.data(); next != bytes.data() + bytes.size();) {
             key += read_key(next);
-            append_line(text, key, chunk.count);
+            append_ngram_count(text, corpus_, key, chunk.count);
         }
     }
     return text;
 }
 
-void SequenceCountReport::append_line(std::string& text, NgramKey key, std::uint64_t count) const {
-    corpus_.append_ngram(text, key);
+void append_ngram_count(std::string& text, const Corpus& corpus, NgramKey key,
+                        std::uint64_t count) {
+    corpus.append_ngram(text, key);
     text.push_back('\t');
     append_count(text, count);
     text.push_back('\n');

@@ -10,6 +10,9 @@
 
 namespace gompfs {
 
+// Appends the line of an n-gram.
+void append_ngram_count(std::string& text, const Corpus& corpus, NgramKey key, std::uint64_t count);
+
 // Sorts n-grams by count with a bucket for each small count; a merge of the runs supplies them in
 // byte order. n-grams with large counts are few and sorted in memory.
 class SequenceCountReport : public Report {
@@ -34,7 +37,6 @@ class SequenceCountReport : public Report {
 
     void distribute(Postings& postings, BucketSort& buckets, unsigned num_threads);
     void list_pieces(const BucketSort& buckets);
-    void append_line(std::string& text, NgramKey key, std::uint64_t count) const;
 
     const Corpus& corpus_;
     const Spill& spill_;

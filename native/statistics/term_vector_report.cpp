@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
-#include <cmath>
 
 #include "common/failures.h"
 
@@ -21,13 +19,6 @@ void for_each_posting(const Spill& spill, const Run& run, Take&& take) {
         point();
         take(posting);
     }
-}
-
-void append_score(std::string& text, double score) {
-    char digits[48];  // a count below 2^63, times a logarithm below 22
-    text.append(
-        digits,
-        std::to_chars(digits, digits + sizeof digits, score, std::chars_format::fixed, 3).ptr);
 }
 
 }  // namespace
@@ -100,8 +91,7 @@ void TermVectorReport::distribute(const Postings& postings, unsigned num_threads
     });
 }
 
-std::vector<TermVectorReport::WordOfFile> TermVectorReport::words_of_piece(
-    std::size_t index) const {
+std::vector<WordOfFile> TermVectorReport::words_of_piece(std::size_t index) const {
     std::vector<WordOfFile> words;
     std::vector<std::uint8_t> bytes;
     for (const BucketSort::Chunk& chunk : buckets_.chunks(index)) {
@@ -155,37 +145,12 @@ void TermVectorReport::count_files_of_words(unsigned num_threads) {
     });
 }
 
-double TermVectorReport::score(const WordOfFile& word) const {
-    return static_cast<double>(word.count) *
-           std::log(static_cast<double>(num_files_) /
-                    static_cast<double>(files_of_words_[word.word]));
-}
-
-// Puts the words of a file into the order in which they are listed.
-void TermVectorReport::rank(std::span<WordOfFile> words) const {
-    std::stable_sort(words.begin(), words.end(),
-                     [this](const WordOfFile& left, const WordOfFile& right) {
-                         return by_tfidf_ ? score(left) > score(right) : left.count > right.count;
-                     });
-}
-
 std::string TermVectorReport::piece(std::size_t index) const {
+    const FilesOfWords scored{files_of_words_, num_files_};
+    const TermVectorLines lines(corpus_, top_, by_tfidf_ ? &scored : nullptr);
     std::string text;
-    for_each_file(index, [&](std::span<WordOfFile> words) {
-        rank(words);
-        append_line(text, words.first(std::min<std::uint64_t>(words.size(), top_)));
-    });
+    for_each_file(index, [&](std::span<WordOfFile> words) { lines.append(text, words); });
     return text;
-}
-
-void TermVectorReport::append_line(std::string& text, std::span<WordOfFile> words) const {
-    text.append(corpus_.files[words[0].file].path);
-    for (const WordOfFile& word : words) {
-        text.push_back('\t');
-        by_tfidf_ ? append_score(text, score(word)) : append_count(text, word.count);
-        text.append(" ").append(corpus_.words.word(word.word));
-    }
-    text.push_back('\n');
 }
 
 }  // namespace gompfs

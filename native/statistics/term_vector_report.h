@@ -8,14 +8,12 @@
 #include "statistics/bucket_sort.h"
 #include "statistics/postings.h"
 #include "statistics/report.h"
+#include "statistics/term_vector_lines.h"
 
 namespace gompfs {
 
 // Distributes the postings over buckets, one per range of files; each range is a piece, and is
-// sorted in memory when its text is made.
-//
-// With by_tfidf, words are scored: count * ln(number of files that have words / number of files
-// that have this word).
+// sorted in memory when its text is made. With by_tfidf, words are scored; see FilesOfWords.
 class TermVectorReport : public Report {
   public:
     // Lists at most `top` words of a file.
@@ -26,12 +24,6 @@ class TermVectorReport : public Report {
     std::string piece(std::size_t index) const override;
 
   private:
-    struct WordOfFile {
-        std::uint32_t file;
-        std::uint32_t word;
-        std::uint64_t count;
-    };
-
     static std::vector<std::uint32_t> cut_files(const Corpus& corpus, const Postings& postings,
                                                 unsigned num_threads);
     void distribute(const Postings& postings, unsigned num_threads);
@@ -39,9 +31,6 @@ class TermVectorReport : public Report {
     template <typename Take>
     void for_each_file(std::size_t index, Take&& take) const;
     std::vector<WordOfFile> words_of_piece(std::size_t index) const;
-    double score(const WordOfFile& word) const;
-    void rank(std::span<WordOfFile> words) const;
-    void append_line(std::string& text, std::span<WordOfFile> words) const;
 
     const Corpus& corpus_;
     const Spill& spill_;

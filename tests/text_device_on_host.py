@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from host_device import HostDevice
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from gompfs._native.parts import SymbolTable
 from gompfs.codec.block import Buffer
+from gompfs.codec.stored_head import StoredHead
 from gompfs.engine.cpu import CpuEngine
+from gompfs.gpu.block_source import BlockSource, BlockSymbols
 
 _ALIGNMENT = 32
 
@@ -36,14 +38,33 @@ class HostTextDevice(HostDevice):
             (statuses[number],) = engine.decode_blocks([block], out, sizes=[size], symbols=[of_blocks[number]])
         return content, places.astype(np.uint64), statuses
 
-    def decode_and_keep(
-        self,
-        blocks: Sequence[Buffer],
-        sizes: NDArray[np.integer[Any]],
-        symbols: Sequence[SymbolTable | None] | None = None,
+    def stage(self, source: BlockSource, numbers: NDArray[np.uint64]) -> StagedOnHost:
+        sizes = source.compressed_sizes[numbers].astype(np.uint64)
+        ends = np.cumsum(sizes, dtype=np.uint64)
+        memory = np.empty(int(sizes.sum()), np.uint8)
+        facts = source.stage(numbers, ends - sizes, memory.data)
+        blocks = [memory[end - size : end].data for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)]
+        return StagedOnHost(blocks, source.uncompressed_sizes[numbers], facts["status"], source.symbols(numbers))
+
+    def decode_staged(
+        self, staged: StagedOnHost
     ) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8], HostKeptBlocks | None]:
-        content, offsets, statuses = self.decode_blocks(blocks, sizes, symbols)
+        opened = [each.open_on_host() if isinstance(each, StoredHead) else (each, 0) for each in staged.symbols.symbols]
+        opened.append((None, 0))  # of blocks that need nothing
+        symbols = [opened[index] for index in staged.symbols.indexes]
+        content, offsets, statuses = self.decode_blocks(staged.blocks, staged.sizes, [table for table, _ in symbols])
+        of_symbols = np.maximum(staged.symbols.statuses, np.array([status for _, status in symbols], np.uint8))
+        statuses = np.maximum(np.maximum(statuses, of_symbols), staged.statuses.astype(np.uint8))
         return content, offsets, statuses, None if statuses.any() else HostKeptBlocks(content)
+
+
+class StagedOnHost(NamedTuple):
+    """What HostTextDevice.stage returns."""
+
+    blocks: list[memoryview]
+    sizes: NDArray[np.unsignedinteger[Any]]
+    statuses: NDArray[np.uint32]
+    symbols: BlockSymbols
 
 
 class HostKeptBlocks:

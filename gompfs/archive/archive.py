@@ -188,7 +188,7 @@ class Archive(Entries):
 
         with self._opening:
             if [text.device for text in self._texts_on_devices] != list(devices):
-                self._texts_on_devices = texts_on_devices(self.stored, self.segments, devices)
+                self._texts_on_devices = texts_on_devices(self, devices)
             return self._texts_on_devices
 
     @property

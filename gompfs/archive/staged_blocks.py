@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native.blocks import stage_blocks
-from gompfs.archive.archive import Archive
 from gompfs.codec import BlockStatus
 from gompfs.engine.cpu import CpuEngine
 from gompfs.gpu.block_source import STAGED, BlockSymbols
@@ -18,6 +17,7 @@ from gompfs.model import PartKind
 
 if TYPE_CHECKING:
     from gompfs._native.parts import PartHeads, SymbolTable
+    from gompfs.archive.archive import Archive
     from gompfs.codec.stored_head import StoredHead
 
 _NONE, _SYMBOLS, _DICTIONARY = 0, 1, 2  # the values of Supplement in native/codec/block.h

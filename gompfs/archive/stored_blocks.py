@@ -41,18 +41,6 @@ class Block(NamedTuple):
     status: BlockStatus
 
 
-class CompressedBlocks(NamedTuple):
-    """Compressed blocks of the stream, not checked, with what is needed to decode them."""
-
-    blocks: list[memoryview]
-    sizes: list[int]
-    """How many bytes each should decompress to."""
-    symbols: list[PartSymbols | None]
-    """Those of each block's part, or its head if the engine opens heads."""
-    statuses: list[int]
-    """Of the symbols; a BlockStatus."""
-
-
 class StoredBlocks:
     """Reads and decodes blocks, without a cache. Thread-safe."""
 
@@ -141,20 +129,6 @@ class StoredBlocks:
             for segment, of_segment in self._parts_of_segments(numbers)
             for block in self._read(segment.blocks, of_segment)
         ]
-
-    def read_with_symbols(self, numbers: Sequence[int]) -> CompressedBlocks:
-        """Returns compressed blocks of the stream by ascending numbers, for a device that decodes them."""
-        read = CompressedBlocks([], [], [], [])
-        for segment, of_segment in self._parts_of_segments(numbers):
-            symbols: Sequence[PartSymbols | None] = [None] * len(of_segment)
-            statuses: Sequence[int] = [BlockStatus.OK] * len(of_segment)
-            if segment.parts.need_symbols:
-                symbols, statuses = self._symbols_of(segment, of_segment)
-            read.blocks.extend(self._read(segment.blocks, of_segment))
-            read.sizes.extend(_sizes(segment.blocks, of_segment))
-            read.symbols.extend(symbols)
-            read.statuses.extend(statuses)
-        return read
 
     def decode_table(
         self,

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gompfs.archive.staged_blocks import StagedBlocks
 from gompfs.codec import BlockStatus
 from gompfs.gpu.arrays import KeptBlocks, TextDevice
 from gompfs.gpu.block_scan import Measures, StreamText, measure_blocks, stream_text
+from gompfs.gpu.block_source import BlockSource
 from gompfs.gpu.spread import LEAST_SHARE
-from gompfs.model import Segment
 
 if TYPE_CHECKING:
-    from gompfs._native.parts import SymbolTable
-    from gompfs.archive.stored_blocks import CompressedBlocks, StoredBlocks
+    from gompfs.archive.archive import Archive
 
 Numbers = NDArray[np.int64]
 
@@ -48,12 +48,10 @@ class TextBatch(NamedTuple):
         return self._replace(stream=self.stream._replace(text=None))
 
 
-def texts_on_devices(
-    stored: StoredBlocks, segments: Sequence[Segment], devices: Sequence[TextDevice]
-) -> list[TextOnDevice]:
-    """Returns the text of `segments` on some devices. The batches of the stream go to the devices in turn."""
-    columns = [np.asarray(segment.blocks.uncompressed_sizes, np.uint32) for segment in segments]
-    sizes = np.concatenate([np.zeros(0, np.uint32), *columns])
+def texts_on_devices(archive: Archive, devices: Sequence[TextDevice]) -> list[TextOnDevice]:
+    """Returns the text of an archive on some devices. The batches of the stream go to the devices in turn."""
+    source = StagedBlocks(archive)
+    sizes = source.uncompressed_sizes
     ends = np.cumsum(sizes, dtype=np.int64)
     batch_bytes = min(_BATCH_BYTES, *(device.memory // _BATCHES_IN_MEMORY for device in devices))
     if len(devices) > 1 and ends.size:
@@ -63,8 +61,7 @@ def texts_on_devices(
         batch_bytes = min(max(-(-total // num_batches), LEAST_SHARE), batch_bytes)
     batches = ends // batch_bytes
     return [
-        TextOnDevice(stored, sizes, batches, batches % len(devices) == number, device)
-        for number, device in enumerate(devices)
+        TextOnDevice(source, batches, batches % len(devices) == number, device) for number, device in enumerate(devices)
     ]
 
 
@@ -73,17 +70,16 @@ class TextOnDevice:
 
     def __init__(
         self,
-        stored: StoredBlocks,
-        sizes: NDArray[np.uint32],
+        source: BlockSource,
         batch_of_block: Numbers,
         is_here: NDArray[np.bool_],
         device: TextDevice,
     ) -> None:
-        """`stored` reads the blocks. `is_here` says which of them this device decodes."""
-        self.sizes = sizes
+        """`source` reads the blocks. `is_here` says which of them this device decodes."""
+        self.sizes: NDArray[np.uint32] = source.uncompressed_sizes.astype(np.uint32)
         """The uncompressed sizes of all blocks."""
         self.device = device
-        self._stored = stored
+        self._source = source
         self._batch_of_block = batch_of_block
         self._is_here = is_here
         self._kept: dict[int, TextBatch] = {}
@@ -96,10 +92,10 @@ class TextOnDevice:
         numbers = np.flatnonzero(wanted & self._is_here).astype(np.int64)
         cuts = np.flatnonzero(np.diff(self._batch_of_block[numbers])) + 1
         with ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-text") as reader:
-            waiting: TextBatch | tuple[Numbers, Future[CompressedBlocks]] | None = None
+            waiting: TextBatch | tuple[Numbers, Future[Any]] | None = None
             for chosen in np.split(numbers, cuts) if numbers.size else []:
                 kept = self._find(chosen)
-                following = kept or (chosen, reader.submit(self._stored.read_with_symbols, chosen.tolist()))
+                following = kept or (chosen, reader.submit(self.device.stage, self._source, chosen.astype(np.uint64)))
                 if waiting is not None:
                     yield self._decode(waiting)
                 waiting = following
@@ -111,15 +107,13 @@ class TextOnDevice:
         batch = self._kept.get(int(self._batch_of_block[numbers[0]]))
         return batch if batch is not None and batch.is_valid and np.isin(numbers, batch.numbers).all() else None
 
-    def _decode(self, batch: TextBatch | tuple[Numbers, Future[CompressedBlocks]]) -> TextBatch:
+    def _decode(self, batch: TextBatch | tuple[Numbers, Future[Any]]) -> TextBatch:
         if isinstance(batch, TextBatch):
             assert batch.kept is not None
             return batch._replace(stream=batch.stream._replace(text=batch.kept.decode()))
-        numbers, read = batch[0], batch[1].result()
-        symbols = cast("list[SymbolTable | None]", read.symbols)
-        sizes = self.sizes[numbers]
-        text, offsets, statuses, kept = self.device.decode_and_keep(read.blocks, sizes, symbols)
-        is_damaged = (statuses != BlockStatus.OK) | (np.array(read.statuses) != BlockStatus.OK)
+        numbers, sizes = batch[0], self.sizes[batch[0]]
+        text, offsets, statuses, kept = self.device.decode_staged(batch[1].result())
+        is_damaged = statuses != BlockStatus.OK
         continues = np.zeros(numbers.size + 1, np.uint8)
         continues[1:-1] = np.diff(numbers) == 1
         continues[0] = numbers[0] > 0

@@ -13,6 +13,7 @@ from gompfs.codec.block import Buffer
 
 if TYPE_CHECKING:
     from gompfs._native.parts import SymbolTable
+    from gompfs.gpu.block_source import BlockSource
 
 Array = Any
 """An array of the device's library: `cupy.ndarray`, or `numpy.ndarray` in tests."""
@@ -121,13 +122,19 @@ class TextDevice(ArrayDevice, Protocol):
         Raises MemoryError if the device has too little memory.
         """
 
-    def decode_and_keep(
-        self,
-        blocks: Sequence[Buffer],
-        sizes: NDArray[np.integer],
-        symbols: Sequence[SymbolTable | None] | None = None,
-    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], KeptBlocks | None]:
-        """Like `decode_blocks`. Also returns the blocks, if all are sound and their payloads stay on the device."""
+    def stage(self, source: BlockSource, numbers: NDArray[np.uint64]) -> Any:
+        """Reads blocks of `source`, and checks them, on all threads, for decode_staged.
+
+        Another thread may be inside of the device at the same time. The result is valid until the second call after
+        this one. Raises errors of reading.
+        """
+
+    def decode_staged(self, staged: Any) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], KeptBlocks | None]:
+        """Decodes what `stage` has returned, and returns the same as `decode_blocks`.
+
+        Also returns the blocks, if all are sound and their payloads stay on the device. Raises MemoryError if the
+        device has too little memory.
+        """
 
 
 def as_argument(value: object) -> object:

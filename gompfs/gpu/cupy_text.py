@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import cupy
@@ -13,15 +14,15 @@ from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.gpu.arrays import Array
-from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, GpuBatch, GpuSlice, describe, fetch_statuses, launch, lay_out
+from gompfs.gpu.batch import OUTPUT_ALIGNMENT, GpuBatch, GpuSlice, fetch_statuses, lay_out
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.cupy_arrays import GpuArrays
 from gompfs.gpu.device import Device
+from gompfs.gpu.staged_text import ResidentText, StagedDecoder, StagedText
 
 if TYPE_CHECKING:
     from gompfs._native.parts import SymbolTable
-
-_MOST_COPIED = 64  # blocks of a batch whose content stays in device memory, if they have no payloads there
+    from gompfs.gpu.block_source import BlockSource
 
 
 class GpuText(GpuArrays):
@@ -46,16 +47,20 @@ class GpuText(GpuArrays):
         batch = self._decode(blocks, sizes, symbols)
         return batch.output, batch.offsets, batch.statuses
 
-    def decode_and_keep(
-        self,
-        blocks: Sequence[Buffer],
-        sizes: NDArray[np.integer],
-        symbols: Sequence[SymbolTable | None] | None = None,
-    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], ResidentBlocks | None]:
-        """See TextDevice.decode_and_keep."""
-        losses = num_losses(self._device)
-        batch = self._decode(blocks, sizes, symbols)
-        return batch.output, batch.offsets, batch.statuses, batch.resident_blocks(self._device, losses)
+    def stage(self, source: BlockSource, numbers: NDArray[np.uint64]) -> StagedText:
+        """See TextDevice.stage."""
+        with cupy.cuda.Device(self._device.number):
+            return self._staged.stage(source, numbers)
+
+    def decode_staged(
+        self, staged: StagedText
+    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], ResidentText | None]:
+        """See TextDevice.decode_staged."""
+        return self._staged.decode(staged, self._decode_work)
+
+    @cached_property
+    def _staged(self) -> StagedDecoder:
+        return StagedDecoder(self._device)
 
     def _decode(
         self, blocks: Sequence[Buffer], sizes: NDArray[np.integer], symbols: Sequence[SymbolTable | None] | None
@@ -66,11 +71,6 @@ class GpuText(GpuArrays):
         with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
             batch.decode(self._device, self._decode_work)
         return batch
-
-
-def num_losses(device: Device) -> tuple[int, int]:
-    """Returns how often payloads and heads were dropped from the memory of a device."""
-    return device.store.num_cleared, device.heads.num_losses
 
 
 class DeviceBatch(GpuBatch):
@@ -94,22 +94,6 @@ class DeviceBatch(GpuBatch):
         """One BlockStatus per block (uint8)."""
         return self._statuses.astype(np.uint8)
 
-    def resident_blocks(self, device: Device, losses: tuple[int, int]) -> ResidentBlocks | None:
-        """Returns the blocks, if all are sound and their payloads and heads stay in the memory of `device`.
-
-        `losses` are those before the blocks were decoded: a head may have been dropped for another one of this batch.
-        Of a few blocks that the CPU has decoded, such as stored ones, the content stays.
-        """
-        addresses = device.store.find(self._facts["checksum"])
-        present, absent = np.flatnonzero(addresses), np.flatnonzero(addresses == 0)
-        if not present.size or absent.size > _MOST_COPIED or self._statuses.any():
-            return None
-        facts = self._facts[present]
-        fields = describe(facts, addresses[present], self.offsets[present], self._heads[present])
-        ranges = zip(self.offsets[absent].tolist(), self._sizes[absent].tolist(), strict=True)
-        copied = [(slice(start, start + size), self.output[start : start + size].copy()) for start, size in ranges]
-        return ResidentBlocks(device, losses, facts["codec"].copy(), fields, self.output.size, copied)
-
     def _decode_on_cpu(self, index: int) -> None:
         content = np.empty(int(self._sizes[index]), np.uint8)
         self._decode_into(index, content.data)
@@ -125,44 +109,3 @@ class DeviceBatch(GpuBatch):
 
     def _fetch(self, gpu_slice: GpuSlice, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
         fetch_statuses(gpu_slice, statuses)
-
-
-class ResidentBlocks:
-    """See KeptBlocks. Remembers where the payloads are, and the heads that they need."""
-
-    def __init__(
-        self,
-        device: Device,
-        losses: tuple[int, int],
-        codecs: NDArray[np.uint32],
-        fields: NDArray[np.uint64],
-        output_bytes: int,
-        copied: Sequence[tuple[slice, cupy.ndarray]],
-    ) -> None:
-        """The blocks are valid until `device` has other `losses`.
-
-        `fields` are what `describe` has returned. `copied` are ranges of the output, and their content.
-        """
-        self._device = device
-        self._losses = losses
-        self._codecs = codecs
-        self._output_bytes = output_bytes
-        self._copied = copied
-        self._fields = cupy.empty(fields.nbytes, cupy.uint8)
-        self._fields.set(fields.view(np.uint8))
-
-    @property
-    def is_valid(self) -> bool:
-        """See KeptBlocks.is_valid."""
-        return num_losses(self._device) == self._losses
-
-    def decode(self) -> cupy.ndarray:
-        """See KeptBlocks.decode."""
-        output = cupy.empty(self._output_bytes, cupy.uint8)
-        statuses = cupy.empty(self._codecs.size, cupy.uint8)  # the blocks are sound
-        counters = self._fields.size // NUM_ROWS * (NUM_ROWS - 1)
-        self._fields[counters:] = 0
-        launch(self._device, self._codecs, self._fields, output, statuses)
-        for target, content in self._copied:
-            output[target] = content
-        return output

@@ -86,8 +86,9 @@ class PayloadStore:
     def __init__(self, capacity: int) -> None:
         """Makes a store of at most `capacity` bytes."""
         self._capacity = capacity
-        self._slabs: list[cupy.ndarray] = []
-        self._used = 0  # bytes used in the last slab
+        self._allocated: list[cupy.ndarray] = []
+        self._slab: cupy.ndarray | None = None  # which small payloads share
+        self._used = 0  # bytes used in it
         self._addresses: dict[int, int] = {}
         self.num_bytes = 0
         self.num_cleared = 0
@@ -102,25 +103,33 @@ class PayloadStore:
 
     def reserve(self, size: int) -> cupy.ndarray | None:
         """Returns device memory for payloads that will stay, or None if the store is full."""
-        if not self._slabs or self._used + size > self._slabs[-1].size:
-            slab = max(min(_SLAB_BYTES, self._capacity - self.num_bytes), size)
-            if self.num_bytes + slab > self._capacity:
+        if size > _SLAB_BYTES // 4:  # the rest of a slab would be lost too often
+            return self._allocate(size)
+        if self._slab is None or self._used + size > self._slab.size:
+            slab = self._allocate(max(min(_SLAB_BYTES, self._capacity - self.num_bytes), size))
+            if slab is None:
                 return None
-            try:
-                self._slabs.append(cupy.empty(slab, cupy.uint8))
-            except cupy.cuda.memory.OutOfMemoryError:
-                self._capacity = self.num_bytes
-                return None
-            self.num_bytes += slab
-            self._used = 0
+            self._slab, self._used = slab, 0
         self._used += size
-        return self._slabs[-1][self._used - size : self._used]
+        return self._slab[self._used - size : self._used]
+
+    def _allocate(self, size: int) -> cupy.ndarray | None:
+        if self.num_bytes + size > self._capacity:
+            return None
+        try:
+            self._allocated.append(cupy.empty(size, cupy.uint8))
+        except cupy.cuda.memory.OutOfMemoryError:
+            self._capacity = self.num_bytes
+            return None
+        self.num_bytes += size
+        return self._allocated[-1]
 
     def clear(self) -> None:
         """Drops all payloads and accepts no more."""
         self.num_cleared += 1
         self._capacity = self._used = self.num_bytes = 0
-        self._slabs.clear()
+        self._slab = None
+        self._allocated.clear()
         self._addresses.clear()
 
     def add(self, checksums: NDArray[np.uint64], addresses: NDArray[np.uint64]) -> None:

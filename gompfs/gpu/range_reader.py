@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
 from gompfs.gpu.batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out, slice_ends
-from gompfs.gpu.block_source import STAGED, BlockSource, BlockSymbols
+from gompfs.gpu.block_source import STAGED, BlockSource, load_heads
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.range_slots import RangeDevice, RangeSlot
 
@@ -149,7 +149,7 @@ class RangeReader:
         """
         numbers = plan.blocks[indexes]
         symbols = self._source.symbols(numbers)
-        heads, statuses = self._load_heads(symbols)
+        heads, statuses = load_heads(self._device.heads, symbols)
         is_left = (symbols.indexes >= 0) & (heads == 0) & (statuses == BlockStatus.OK)
         with slot.stream:
             if is_left.all():
@@ -161,16 +161,6 @@ class RangeReader:
             self._queue_blocks(slot, plan, indexes[~is_left], blocks, output, read)
         left: NDArray[np.intp] = indexes[is_left]
         return left
-
-    def _load_heads(self, symbols: BlockSymbols) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-        """Returns the address of each block's head or dictionary, or 0, and a BlockStatus for each."""
-        present = [number for number, each in enumerate(symbols.symbols) if each is not None]
-        addresses = np.zeros(len(symbols.symbols) + 1, np.uint64)  # the last is for blocks that need nothing
-        statuses = np.zeros(len(symbols.symbols) + 1, np.uint8)
-        if present:
-            loaded = self._device.heads.load(each for each in symbols.symbols if each is not None)
-            addresses[present], statuses[present] = loaded
-        return addresses[symbols.indexes], np.maximum(statuses[symbols.indexes], symbols.statuses)
 
     def _load(
         self, slot: RangeSlot, numbers: NDArray[np.uint64], heads: NDArray[np.uint64], of_heads: NDArray[np.uint8]

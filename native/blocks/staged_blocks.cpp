@@ -66,8 +66,12 @@ StagedBlock check(const WantedBlock& wanted, Bytes block) {
     if (status != BlockStatus::ok) {
         return {.status = static_cast<std::uint32_t>(status)};
     }
-    return {static_cast<std::uint32_t>(status), static_cast<std::uint32_t>(header->codec),
-            header->payload_size, header->uncompressed_size, header->content_xxh3};
+    return {static_cast<std::uint32_t>(status),
+            static_cast<std::uint32_t>(header->codec),
+            header->payload_size,
+            header->uncompressed_size,
+            header->content_xxh3,
+            header->block_xxh3};
 }
 
 // The number of blocks at the start of `group` that follow each other in the file.

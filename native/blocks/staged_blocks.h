@@ -30,6 +30,7 @@ struct StagedBlock {
     std::uint32_t payload_size;
     std::uint32_t uncompressed_size;
     std::uint64_t content_xxh3;
+    std::uint64_t block_xxh3;
 };
 
 // Reads blocks from a file to their targets in `out`, and checks them. Without a descriptor, they

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import kernel_library
-from numpy.typing import NDArray
 from search_cases import BLOCK_SIZE, check, found, pack_tree
 from searched_tree import OPTIONS, PATTERNS, make_large_tree, make_tree
-from text_device_on_host import EngineWithDevice, HostTextDevice
+from text_device_on_host import EngineWithDevice, HostTextDevice, StagedOnHost
 from tool_modules import tool_module
 from tree_helpers import pack
 
 from gompfs import engine
 from gompfs.archive import Archive, text_on_device
+from gompfs.archive.staged_blocks import StagedBlocks
 from gompfs.cli.application import run
 from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError, OptionError
@@ -146,7 +146,7 @@ def test_blocks_that_stay_on_the_device_are_not_read_again(
     with Archive(archive, engine=EngineWithDevice(device)) as opened:
         first, totals = found(opened, SearchQuery((b"rare_word",), prunes=False))
         with monkeypatch.context() as patch:
-            patch.setattr(opened.stored, "read_with_symbols", None)
+            patch.setattr(StagedBlocks, "stage", None)
             assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == (first, totals)
             other, other_totals = found(opened, SearchQuery((rb"rare_\w+",), globs=(b"rare",), prunes=False))
         assert other == first
@@ -171,7 +171,7 @@ def test_several_devices(
     monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
     scanned = []
     for each in devices:
-        monkeypatch.setattr(each, "decode_and_keep", _counted(each.decode_and_keep, scanned, each))
+        monkeypatch.setattr(each, "decode_staged", _counted(each.decode_staged, scanned, each))
     for pattern in (b"rare_word", rb"\bfoo|bar\s*$", b"e"):
         scanned.clear()
         totals = check(archive, EngineWithDevice(*devices), patterns=(pattern,), line_numbers=True)
@@ -184,9 +184,9 @@ def test_several_devices(
 
 
 def _counted(decode: Callable[..., Any], scanned: list[tuple[HostTextDevice, int]], by: HostTextDevice) -> Any:
-    def decode_and_count(blocks: Any, sizes: NDArray[Any], symbols: Any = None) -> Any:
-        scanned.append((by, int(sizes.sum())))
-        return decode(blocks, sizes, symbols)
+    def decode_and_count(staged: StagedOnHost) -> Any:
+        scanned.append((by, int(staged.sizes.sum())))
+        return decode(staged)
 
     return decode_and_count
 
@@ -199,7 +199,7 @@ def test_blocks_that_stay_on_several_devices(
     monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
     with Archive(archive, engine=EngineWithDevice(*devices)) as opened:
         first = found(opened, SearchQuery((b"rare_word",), prunes=False))
-        monkeypatch.setattr(opened.stored, "read_with_symbols", None)
+        monkeypatch.setattr(StagedBlocks, "stage", None)
         assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == first
         numbers = [
             number
@@ -218,7 +218,7 @@ def test_one_of_several_devices_has_no_memory(
         raise MemoryError
 
     monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
-    monkeypatch.setattr(devices[1], "decode_and_keep", fail)
+    monkeypatch.setattr(devices[1], "decode_staged", fail)
     with (
         Archive(archive, engine=EngineWithDevice(*devices)) as opened,
         pytest.raises(EngineUnavailableError, match="the host has too little free memory to search"),

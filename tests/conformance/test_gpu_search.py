@@ -10,6 +10,7 @@ from search_cases import check, found, pack_tree
 from searched_tree import OPTIONS, PATTERNS, make_large_tree, make_tree
 
 from gompfs.archive import Archive
+from gompfs.archive.staged_blocks import StagedBlocks
 from gompfs.cli.application import run
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import OptionError
@@ -88,6 +89,6 @@ def test_payloads_stay_on_the_device(archive: Path, monkeypatch: pytest.MonkeyPa
     options = GpuOptions(resident="on", archive_size=os.path.getsize(archive))
     with Archive(archive, engine=select_engine("gpu", gpu=options)) as opened:
         assert found(opened, query)[0] == expected
-        monkeypatch.setattr(opened.stored, "read_with_symbols", None)
+        monkeypatch.setattr(StagedBlocks, "stage", None)
         for _ in range(3):
             assert found(opened, query)[0] == expected

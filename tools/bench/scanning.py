@@ -43,7 +43,9 @@ CASES = {
 def measure_scan(path: Path, engine: Engine, rounds: int) -> Report:
     """Returns a table of speeds for an archive; payloads stay in the device's memory as far as `engine` lets them."""
     columns = ["table, KB", "GB/s of the kernel", "s", "s, CPU", "GB/s", "may match, %"]
-    report = Report(f"{path.name}: searches on a GPU, medians of {rounds}, or of what took {_LONG_SECONDS:.0f} s", columns)
+    report = Report(
+        f"{path.name}: searches on a GPU, medians of {rounds}, or of what took {_LONG_SECONDS:.0f} s", columns
+    )
     with Archive(path, engine=engine) as archive, Archive(path, engine=select_engine("cpu")) as on_cpu:
         assert engine.accelerator is not None, "the engine searches on the CPU"
         device, *_ = engine.accelerator.search(archive.size)

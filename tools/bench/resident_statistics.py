@@ -53,7 +53,7 @@ class _Way:
         """Asks once. The time for the digest does not count."""
         times = PhaseTimes()
         started = time.perf_counter()
-        pieces: Iterator[bytes] = iter(self.ask(times))
+        pieces: Iterator[bytes] = filter(None, self.ask(times))
         piece = next(pieces, b"")
         self.first.append(time.perf_counter() - started)
         digest, hashing = hashlib.blake2b(), 0.0

@@ -176,6 +176,9 @@ class Corpus:
     def ranks_of(self, grammar: int) -> NDArray[np.uint32]:
         """Returns the numbers of the words of a grammar, given by its index, in the order of its dictionary."""
 
+    def word_sizes(self) -> NDArray[np.uint32]:
+        """Returns the size of each word in bytes, by its number."""
+
     def lines(self, ranks: NDArray[np.uint32], counts: NDArray[np.uint64]) -> bytes:
         """Returns lines of a word, given by its number, tab and count. Raises ValueError."""
 

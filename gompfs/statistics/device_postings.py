@@ -50,10 +50,6 @@ class DeviceText(Protocol):
     def part_sizes(self) -> Sequence[tuple[int, int]]:
         """By part of the text: its number of files, and of elements of nodes or symbols."""
 
-    @property
-    def is_resident(self) -> bool:
-        """Whether the text is on the device already. Then no more memory is needed for more files."""
-
     def forest(self, begin: int, end: int) -> DeviceForest:
         """Returns the files `begin` to `end` - 1, counted over the parts, without terms. Raises MemoryError."""
 
@@ -63,8 +59,6 @@ class DeviceText(Protocol):
 
 class FlattenedText:
     """See DeviceText. Each forest is made on the host, and uploaded."""
-
-    is_resident = False
 
     def __init__(
         self,
@@ -124,9 +118,8 @@ class DeviceCounter:
                 return self._device.download(counts)
 
         total: NDArray[np.uint64] | None = None
-        part_sizes = [_together(text.part_sizes)] if text.is_resident else text.part_sizes
         with self._device:
-            for counts in self._in_ranges(part_sizes, self._symbols_of(_BYTES_OF_A_WORD), count):
+            for counts in self._in_ranges(text.part_sizes, self._symbols_of(_BYTES_OF_A_WORD), count):
                 total = counts if total is None else np.add(total, counts, out=total)
         return np.zeros(num_words, np.uint64) if total is None else total
 
@@ -157,7 +150,7 @@ class DeviceCounter:
 
         total, num_files = np.zeros(num_words, np.uint32), 0
         with self._device:
-            for files, more in self._in_ranges(text.part_sizes, self._symbols_of(_BYTES_OF_A_WORD), count):
+            for files, more in self._in_few_ranges(text.part_sizes, 1, count):
                 total += files
                 num_files += more
         return total, num_files

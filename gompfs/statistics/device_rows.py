@@ -21,6 +21,7 @@ from gompfs.gpu.tables import PairCounts
 from gompfs.gpu.traversal import add_along
 from gompfs.statistics.temporary_files import free_space, temporary_directory, temporary_file
 
+_POWERS_OF_TEN = np.array([10**power for power in range(20)], np.uint64)
 _BYTES_OF_A_STEP = 32 << 20  # copied at once to a file
 _ROWS_OF_A_PIECE = 1 << 15
 _ROWS_OF_THE_FIRST_PIECE = 1 << 11  # few, because a reader waits for it
@@ -142,12 +143,28 @@ class Totals:
             *halves, counts = (device.upload(copy) for copy in copies)
         return Totals(tuple(halves), counts)
 
-    def by_count(self, device: ArrayDevice) -> DeviceRows:
-        """Returns rows by falling count, then key. The first numbers are those of the rows. The keys must ascend."""
-        xp = device.xp
-        order = xp.argsort(~self.counts, kind="stable")
-        pairs = PairCounts(xp.arange(order.size, dtype=np.uint64), self.counts[order], 0)
-        return DeviceRows(device, pairs, [half[order] for half in self.halves])
+    def by_count(self, device: ArrayDevice) -> Totals:
+        """Returns the same by falling count, then key. The keys must ascend."""
+        order = device.xp.argsort(~self.counts, kind="stable")
+        return Totals(tuple(half[order] for half in self.halves), self.counts[order])
+
+    def first(self, count: int) -> Totals:
+        """Returns the first `count`, or all if there are fewer."""
+        return Totals(tuple(half[:count] for half in self.halves), self.counts[:count])
+
+    def rows(self, device: ArrayDevice) -> DeviceRows:
+        """Returns rows in the same order, whose first numbers are those of the rows."""
+        pairs = device.xp.arange(self.counts.size, dtype=np.uint64)
+        return DeviceRows(device, PairCounts(pairs, self.counts, 0), self.halves)
+
+    def size_of_lines(self, device: ArrayDevice, word_sizes: Array) -> int:
+        """Returns the size of lines of word, tab and count, for keys that are words, in bytes.
+
+        `word_sizes` (uint32) has the size of each word.
+        """
+        digits = device.xp.searchsorted(device.upload(_POWERS_OF_TEN), self.counts, side="right")
+        sizes = word_sizes[self.halves[0]].astype(np.int64)
+        return int((sizes + digits).sum()) + 2 * int(sizes.size)
 
 
 def add_totals(device: ArrayDevice, totals: Sequence[Totals]) -> Totals:
@@ -166,26 +183,27 @@ def add_totals(device: ArrayDevice, totals: Sequence[Totals]) -> Totals:
 class RowsText:
     """The text that `row_lines` makes of rows, in pieces, for a PiecewiseReport."""
 
-    size: int | None = None
-
     def __init__(
         self,
         sources: Sequence[DeviceRows],
         lines: Callable[[list[tuple[Any, ...]], int], list[bytes]],
         *,
         by_key: bool = True,
+        size: int | None = None,
     ) -> None:
         """`lines` takes sources and a number of threads, and returns what `row_lines` returns.
 
         With `by_key`, a piece has all rows of its keys. Otherwise there is one source, and rows are cut anywhere.
+        `size` is that of the text in bytes, if it is known.
         """
+        self.size = size
         self._sources = sources
         self._lines = lines
         if not sources:
             self._cuts = np.zeros((1, 0), np.int64)
             return
         rows = [_cut_rows(source.num_rows) for source in sources]
-        if by_key:
+        if by_key and any(row.size for row in rows):
             keys = np.unique(
                 np.concatenate([source.keys_of(row) for source, row in zip(sources, rows, strict=True)]), axis=0
             )

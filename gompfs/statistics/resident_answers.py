@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import PostingsTask
 from gompfs.errors import StatsUnavailableError
-from gompfs.grammar import CountedWords
 from gompfs.statistics.device_postings import DeviceCounter
 from gompfs.statistics.device_rows import DeviceRows, RowsText, Totals, add_totals
 from gompfs.statistics.postings import (
@@ -25,19 +25,18 @@ from gompfs.statistics.postings import (
 )
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.report import FixedReport, PiecewiseReport, Report
-from gompfs.statistics.resident_text import ResidentPart, ResidentShare, ResidentText, add_arrays
-from gompfs.statistics.word_counts import SortOrder, word_count_report
+from gompfs.statistics.resident_text import ResidentPart, ResidentShare, ResidentText
+from gompfs.statistics.word_counts import SortOrder
 from gompfs.threads import default_threads
 
 _BY_FILE = (PostingsTask.TERM_VECTOR, PostingsTask.TFIDF)  # each file has a line
+_NO_FREQUENCIES = np.zeros(0, np.uint32), 0
 
 
 def resident_word_counts(order: SortOrder, text: ResidentText, query: StatsQuery) -> Report:
     """Returns the lines `word<TAB>count` for a query. Raises MemoryError."""
     if query.ino is None:
-        counts = add_arrays(text.count(query, lambda counter, part: counter.word_counts(part, text.num_words)))
-        counted = [CountedWords(*words) for words in text.grammars_with_counts(counts)]
-        return word_count_report(counted, order, top=query.top)
+        return _word_counts_of_all(order, text, query)
     ((ranks, counts),) = text.count(query, lambda counter, part: counter.words_of_file(part, text.num_words))
     if order is SortOrder.BY_COUNT:
         by_count = np.argsort(-counts.astype(np.int64), kind="stable")
@@ -46,34 +45,75 @@ def resident_word_counts(order: SortOrder, text: ResidentText, query: StatsQuery
     return FixedReport(text.corpus(query, 1).lines(ranks[shown].astype(np.uint32), counts[shown]))
 
 
+def _word_counts_of_all(order: SortOrder, text: ResidentText, query: StatsQuery) -> Report:
+    corpus = text.corpus(query, 1)
+    counted = _count_totals(text, query, corpus, 1)
+    if counted is None:
+        return FixedReport(b"")
+    share, totals = counted
+    device = share.device
+    with device, text.times.of("traverse", device):
+        if order is SortOrder.BY_COUNT:
+            totals = totals.by_count(device)
+        totals = totals.first(query.top) if query.top else totals
+        size = totals.size_of_lines(device, share.word_sizes(corpus))
+        rows = share.hold([totals.rows(device)])
+    return _report(PostingsTask.SEQUENCE_COUNT, text, corpus, rows, size=size)
+
+
 def resident_postings(task: PostingsTask, text: ResidentText, query: StatsQuery, ngram_length: int, top: int) -> Report:
     """Returns the text of a task, whose n-grams have `ngram_length` words. See postings_report.
 
     Its rows are in order on the device, and come to the host when their lines are read. Raises StatsUnavailableError,
     MemoryError, and OSError if the disk is full.
     """
-    files, num_files = text.frequencies() if task is PostingsTask.TFIDF else (np.zeros(0, np.uint32), 0)
-    is_total = task is PostingsTask.SEQUENCE_COUNT
-    num_threads, times = default_threads(), text.times
+    frequencies = text.frequencies() if task is PostingsTask.TFIDF else _NO_FREQUENCIES
     try:
         corpus = text.corpus(query, ngram_length)
-        count = _count_totals if is_total else partial(_count_rows, by_file=task in _BY_FILE)
-        try:
-            rows = count(text, query, corpus, ngram_length)
-        except (MemoryError, StatsUnavailableError):
-            if not is_total:
-                raise
-            postings = _add_on_host(text, query, corpus, ngram_length)
-            return report_of_postings(task, corpus, postings, top, num_threads, times)
+        if task is PostingsTask.SEQUENCE_COUNT:
+            report = _sequence_counts(text, query, corpus, ngram_length, top)
+        else:
+            rows = _count_rows(text, query, corpus, ngram_length, by_file=task in _BY_FILE)
+            report = _report(task, text, corpus, rows, top, frequencies)
     except ValueError as error:
         raise unavailable(error) from None
+    return first_lines(report, task, top)
+
+
+def _sequence_counts(
+    text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int, top: int
+) -> Report:
+    try:
+        counted = _count_totals(text, query, corpus, ngram_length)
+        if counted is None:
+            return FixedReport(b"")
+        share, totals = counted
+        with share.device as device, text.times.of("traverse", device):
+            rows = share.hold([totals.by_count(device).rows(device)])
+    except (MemoryError, StatsUnavailableError):
+        postings = _add_on_host(text, query, corpus, ngram_length)
+        return report_of_postings(PostingsTask.SEQUENCE_COUNT, corpus, postings, top, default_threads(), text.times)
+    return _report(PostingsTask.SEQUENCE_COUNT, text, corpus, rows)
+
+
+def _report(
+    task: PostingsTask,
+    text: ResidentText,
+    corpus: _statistics.Corpus,
+    rows: Sequence[DeviceRows],
+    top: int = 0,
+    frequencies: tuple[NDArray[np.uint32], int] = _NO_FREQUENCIES,
+    size: int | None = None,
+) -> Report:
+    """Returns the text of rows, of `size` bytes if that is known. tf-idf needs ResidentText.frequencies."""
+    times = text.times
 
     def lines(sources: list[tuple[Any, ...]], num_threads: int) -> list[bytes]:
-        return _statistics.row_lines(corpus, task, top, files, num_files, sources, num_threads)
+        return _statistics.row_lines(corpus, task, top, *frequencies, sources, num_threads)
 
     with times.of("emit"):
-        pieces = RowsText(rows, lines, by_key=not is_total)
-    return first_lines(PiecewiseReport(pieces, num_threads, timed=lambda: times.of("emit")), task, top)
+        pieces = RowsText(rows, lines, by_key=task is not PostingsTask.SEQUENCE_COUNT, size=size)
+    return PiecewiseReport(pieces, timed=lambda: times.of("emit"))
 
 
 def _count_rows(
@@ -87,21 +127,20 @@ def _count_rows(
 
 def _count_totals(
     text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int
-) -> list[DeviceRows]:
-    """Several devices send their counts to the first."""
+) -> tuple[ResidentShare, Totals] | None:
+    """Returns the counts of all files together, and where they are. Several devices send theirs to the first."""
 
     def count(counter: DeviceCounter, part: ResidentPart) -> tuple[ResidentShare, Totals | None]:
         return part.share, counter.totals(corpus, part, ngram_length)
 
     counted = [(share, totals) for share, totals in text.count(query, count) if totals is not None]
     if not counted:
-        return []
+        return None
     (share, totals), *others = counted
     device = share.device
     all_totals = [totals, *(more.brought_from(device, other.device) for other, more in others)]
     with device, text.times.of("traverse", device):
-        rows = add_totals(device, all_totals).by_count(device)
-    return list(share.hold([rows]))
+        return share, add_totals(device, all_totals)
 
 
 def _add_on_host(

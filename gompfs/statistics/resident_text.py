@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from gompfs._native import statistics as _statistics
 from gompfs.errors import StatsUnavailableError
+from gompfs.gpu.arrays import Array
 from gompfs.gpu.forest import DeviceForest, FlatForest
 from gompfs.gpu.resident_forest import ResidentForest
 from gompfs.gpu.spread import cut_evenly, run_together
@@ -72,6 +74,10 @@ class ResidentShare:
                 device.reserve(-room)
                 raise
 
+    def word_sizes(self, words: _statistics.Corpus) -> Array:
+        """Returns the size of each word in bytes (uint32), on the device. Call it inside of `with device:`."""
+        return self.forest.words.kept("word sizes", lambda: _WordSizes(self.device.upload(words.word_sizes()))).sizes
+
     def memory(self) -> int:
         """Returns how many bytes of device memory a question may use: also those in which nothing stays yet.
 
@@ -95,6 +101,15 @@ class ResidentShare:
         with self.device:
             del self.forest
             self.device.reserve(-self._room)
+
+
+@dataclass(frozen=True)
+class _WordSizes:
+    sizes: Array
+
+    @property
+    def num_bytes(self) -> int:
+        return int(self.sizes.nbytes)
 
 
 class ResidentText:
@@ -270,18 +285,6 @@ class ResidentText:
         assert query.ino is not None
         return escape_path(self._archive.path_of(query.ino) if query.path is None else query.path)
 
-    def grammars_with_counts(self, counts: NDArray[np.uint64]) -> list[tuple[Grammar, NDArray[np.uint64]]]:
-        """Returns the grammars, each with the counts of its words. A word of several grammars counts in the first."""
-        if len(self._grammars) == 1:
-            return [(self._grammars[0], counts)]
-        left = counts.copy()
-        shared = []
-        for index, grammar in enumerate(self._grammars):
-            ranks = self._corpora[1].ranks_of(index)
-            shared.append((grammar, left[ranks]))
-            left[ranks] = 0
-        return shared
-
     def frequencies(self) -> tuple[NDArray[np.uint32], int]:
         """Returns in how many files each word is (uint32), and how many files have words. Computed once."""
         if self._frequencies is None:
@@ -308,11 +311,6 @@ class ResidentPart:
         self._times = times
         self._nodes = nodes
         self._is_one_file = is_one_file
-
-    @property
-    def is_resident(self) -> bool:
-        """See DeviceText."""
-        return True
 
     def forest(self, begin: int, end: int) -> DeviceForest:
         """See DeviceText."""

@@ -75,6 +75,15 @@ nb::object ranks_of(const Corpus& self, std::size_t grammar) {
     return to_array(std::move(same));
 }
 
+// The size of each word in bytes, by rank.
+nb::object word_sizes(const Corpus& self) {
+    std::vector<std::uint32_t> sizes(self.words.size());
+    for (std::uint32_t rank = 0; rank < sizes.size(); ++rank) {
+        sizes[rank] = static_cast<std::uint32_t>(self.words.word(rank).size());
+    }
+    return to_array(std::move(sizes));
+}
+
 nb::bytes lines(const Corpus& self, const Array<std::uint32_t>& ranks,
                 const Array<std::uint64_t>& counts) {
     const auto words = as_span(ranks);
@@ -97,6 +106,7 @@ void bind_corpus(nb::module_& statistics) {
         .def("word", &word, "rank"_a)
         .def("rank_of", &rank_of, "word"_a)
         .def("ranks_of", &ranks_of, "grammar"_a)
+        .def("word_sizes", &word_sizes)
         .def("lines", &lines, "ranks"_a, "counts"_a)
         .def_prop_ro("bits", [](const Corpus& self) { return self.bits; })
         .def_prop_ro("num_words", [](const Corpus& self) { return self.words.size(); })

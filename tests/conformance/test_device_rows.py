@@ -25,9 +25,10 @@ from gompfs.statistics.device_rows import DeviceRows, Totals, add_totals
 from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.query import EVERYTHING, StatsQuery
 from gompfs.statistics.report import Report
-from gompfs.statistics.resident_answers import resident_postings
+from gompfs.statistics.resident_answers import resident_postings, resident_word_counts
 from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.traversal import PhaseTimes
+from gompfs.statistics.word_counts import SortOrder
 
 QUESTIONS: list[Question] = [(task, EVERYTHING) for task in PostingsTask]
 
@@ -50,6 +51,26 @@ def ask(text: ResidentText, question: Question) -> Report:
     is_of_ngrams = task in (PostingsTask.SEQUENCE_COUNT, PostingsTask.RANKED_INVERTED_INDEX)
     top = 10 if task is PostingsTask.TFIDF else 0
     return resident_postings(task, text, query, query.ngram_length if is_of_ngrams else 1, top)
+
+
+@pytest.mark.parametrize("top", [0, 3, 1 << 40])
+@pytest.mark.parametrize("order", SortOrder)
+def test_the_size_of_word_counts_is_known(device: HostDevice, order: SortOrder, top: int) -> None:
+    """So a mount shows their beginning before the rest is made."""
+    case = texts(1)
+    expected = ask_cpu(case, (order, StatsQuery(top=top)))
+    report = resident_word_counts(order, text_of(case, device), StatsQuery(top=top))
+    assert report.size == len(expected)
+    assert report.read() == expected
+
+
+def test_sizes_of_counts(device: HostDevice) -> None:
+    counts = [1, 9, 10, 11, 99, 100, 10**18 - 1, 10**18, 10**19 - 1, 10**19, 2**64 - 1]
+    ranks = np.arange(len(counts), dtype=np.uint64)[::-1].copy()
+    totals = Totals((ranks,), np.array(counts, np.uint64))
+    sizes = np.arange(5, 5 + len(counts), dtype=np.uint32)
+    lines = [b"w" * int(sizes[rank]) + b"\t%d\n" % count for rank, count in zip(ranks, counts, strict=True)]
+    assert totals.size_of_lines(device, sizes) == len(b"".join(lines))
 
 
 def test_answers_go_to_files_when_the_memory_is_given_back(device: HostDevice) -> None:
@@ -186,7 +207,9 @@ def test_totals_of_several_ranges(device: HostDevice) -> None:
             expected[key] = expected.get(key, 0) + count
         halves = tuple(np.array([key >> shift & 2**64 - 1 for key in keys], np.uint64) for shift in (64, 0))
         ranges.append(Totals(halves, np.array(counts, np.uint64)))
-    pairs, counts_of_rows, _, (highs, lows) = add_totals(device, ranges).by_count(device).read(0, len(expected))
+    pairs, counts_of_rows, _, (highs, lows) = (
+        add_totals(device, ranges).by_count(device).rows(device).read(0, len(expected))
+    )
     assert pairs.tolist() == list(range(len(expected)))
     found = [(int(high) << 64 | int(low), int(n)) for high, low, n in zip(highs, lows, counts_of_rows, strict=True)]
     assert found == sorted(expected.items(), key=lambda item: (-item[1], item[0]))

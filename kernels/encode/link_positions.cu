@@ -3,13 +3,14 @@
 //
 // A table has the last position with each hash. Warps take positions in order, 32 at a time. The
 // table gives the last position before the 32. Equal hashes among the 32 are found by claims: each
-// lane writes its number to a small table at its hash, and reads it again; only if another lane's
-// number is there, the lanes must compare their hashes. Which of several lanes a claim keeps does
-// not matter.
+// lane writes a number into a small table at its hash, and gets the one that was there. Numbers
+// grow from one 32 to the next, so that tells whether another of the 32 lanes was there before;
+// only then the lanes must compare their hashes.
 //
 // Most of this needs no order. So the warps of a CTA do it at the same time, each for
 // kPositionsPerTurn positions. Then they take turns to read and change the table, which takes 100
-// cycles: a warp issues loads and stores in order, but need not wait for what it loads.
+// cycles: a warp issues loads and stores in order, but need not wait for what it loads. A warp
+// waits only for the one before it, so that the others go on.
 //
 // The table of a block is divided by the highest bits of the hash: so it fits into shared memory,
 // and a CTA for each part works on the block at the same time.
@@ -20,7 +21,7 @@
 // Reads: the content of block i at content + i * block_size.
 // Writes: links[i * items_per_block(block_size) + p] for each position p of block i, and
 //   short_links.
-// Shared memory: 2^table_bits positions, and kNumClaims bytes for each warp.
+// Shared memory: 2^table_bits positions, and kNumClaims words for each warp.
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 7 bytes after the content are readable. The tables of a hash have as many entries
 //   together as it has values. link_narrow: block_size is at most kMaxNarrowBlock.
@@ -37,10 +38,14 @@ constexpr u32 kGroups = 8;
 constexpr u32 kPositionsPerTurn = kGroups * kWarpSize;
 constexpr u32 kLinkWarps = 8;
 constexpr u32 kLinkThreads = kLinkWarps * kWarpSize;
+constexpr u32 kPositionsPerRound = kLinkWarps * kPositionsPerTurn;
 // Entries of the table of a warp in which lanes find equal hashes.
-constexpr u32 kNumClaims = 1024;
+constexpr u32 kNumClaims = 256;
 // If more lanes may have equal hashes, a vote finds them, which takes some 70 cycles.
 constexpr int kMaxLost = 4;
+
+// Where a warp waits until the one before it has had its turn.
+__device__ inline u32 barrier_before(u32 warp) { return 1 + warp; }
 
 // One table: a part of the values of a hash.
 struct HashTable {
@@ -80,11 +85,10 @@ __device__ inline u32 slot_of(const ParseBlock& block, const HashTable& table, u
     return is_here ? hash & ((1u << table.table_bits) - 1) : ~static_cast<u32>(lane_id());
 }
 
-// The lanes with the same slot. `owner` is a lane whose slot has the same claim.
-__device__ inline u32 lanes_with(u32 slot, u32 owner) {
-    const u32 lane = lane_id();
-    u32 same = 1u << lane;
-    u32 lost = __ballot_sync(kAllLanes, owner != lane);
+// The lanes with the same slot. Of several lanes with a slot, at most one has not `lost`.
+__device__ inline u32 lanes_with(u32 slot, bool has_lost) {
+    u32 same = 1u << lane_id();
+    u32 lost = __ballot_sync(kAllLanes, has_lost);
     if (__popc(lost) > kMaxLost) {
         return __match_any_sync(kAllLanes, slot);
     }
@@ -97,22 +101,18 @@ __device__ inline u32 lanes_with(u32 slot, u32 owner) {
     return same;
 }
 
-// Finds the lanes with the same slot, for each group.
-__device__ inline void compare_slots(const u32 (&slots)[kGroups], u8* claims,
+// Finds the lanes with the same slot, for each group. `first` is the first position of the groups.
+__device__ inline void compare_slots(const u32 (&slots)[kGroups], u32 first, u32* claims,
                                      u32 (&same)[kGroups]) {
-    const u32 lane = lane_id();
-    u32 owners[kGroups];
+    bool has_lost[kGroups];
 #pragma unroll
     for (u32 group = 0; group < kGroups; ++group) {
-        u8& claim = claims[slots[group] % kNumClaims];
-        claim = static_cast<u8>(lane);
-        __syncwarp();
-        owners[group] = claim;
-        __syncwarp();
+        const u32 number = first + (group + 1) * kWarpSize;
+        has_lost[group] = atomicMax(&claims[slots[group] % kNumClaims], number) >= number;
     }
 #pragma unroll
     for (u32 group = 0; group < kGroups; ++group) {
-        same[group] = lanes_with(slots[group], owners[group]);
+        same[group] = lanes_with(slots[group], has_lost[group]);
     }
 }
 
@@ -160,14 +160,17 @@ __device__ inline void link_block(const ParseBlock& block, const HashTable& tabl
     const u32 num_vectors = num_slots * sizeof(Position) / sizeof(uint4);
     Position* const last = reinterpret_cast<Position*>(shared);
     const u32 warp = threadIdx.x / kWarpSize;
-    u8* const claims = reinterpret_cast<u8*>(shared + num_vectors) + warp * kNumClaims;
+    u32* const claims = reinterpret_cast<u32*>(shared + num_vectors);
     for (u32 vector = threadIdx.x; vector < num_vectors; vector += kLinkThreads) {
         shared[vector] = {~0u, ~0u, ~0u, ~0u};  // kNoLink
+    }
+    for (u32 claim = threadIdx.x; claim < kLinkWarps * kNumClaims; claim += kLinkThreads) {
+        claims[claim] = 0;
     }
     __syncthreads();
     u32 first = warp * kPositionsPerTurn;
     GroupWords words = load_groups(block, first);
-    for (u32 round = 0; round < block.num_linked; round += kLinkWarps * kPositionsPerTurn) {
+    for (u32 round = 0; round < block.num_linked; round += kPositionsPerRound) {
         u32 slots[kGroups], same[kGroups];
         Position before[kGroups];
 #pragma unroll
@@ -175,16 +178,17 @@ __device__ inline void link_block(const ParseBlock& block, const HashTable& tabl
             slots[group] = slot_of(block, table, words.low[group], words.high[group],
                                    first + group * kWarpSize + lane_id());
         }
-        words = load_groups(block, first + kLinkWarps * kPositionsPerTurn);
-        compare_slots(slots, claims, same);
-        for (u32 turn = 0; turn < kLinkWarps; ++turn) {
-            if (turn == warp) {
-                exchange(slots, same, num_slots, first, last, before);
-            }
-            __syncthreads();
+        words = load_groups(block, first + kPositionsPerRound);
+        compare_slots(slots, first, claims + warp * kNumClaims, same);
+        if (round != 0 || warp != 0) {
+            meet_warp_at(barrier_before(warp));
+        }
+        exchange(slots, same, num_slots, first, last, before);
+        if (warp != kLinkWarps - 1 || round + kPositionsPerRound < block.num_linked) {
+            meet_warp_at(barrier_before((warp + 1) % kLinkWarps));
         }
         write_links(slots, same, num_slots, first, before, links);
-        first += kLinkWarps * kPositionsPerTurn;
+        first += kPositionsPerRound;
     }
     if (table.part == 0 && threadIdx.x < block.size - block.num_linked) {
         links[block.num_linked + threadIdx.x] = kNoLink<Position>;

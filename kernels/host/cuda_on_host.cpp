@@ -11,6 +11,7 @@
 #include <ucontext.h>
 #endif
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -128,6 +129,7 @@ struct Block {
     std::vector<Fiber> fibers;  // at least one per thread
     std::vector<Meeting> warps;
     Meeting all;
+    std::array<Meeting, kNumBarriers> pairs;  // of two warps each
     const std::function<void()>* kernel = nullptr;
     unsigned running = 0;
     unsigned num_switches = 0;  // since a thread has reached an operation
@@ -219,6 +221,9 @@ void run_block(unsigned num_threads) {
     for (Meeting& warp : block.warps) {
         set_up(warp, kWarpSize);
     }
+    for (Meeting& pair : block.pairs) {
+        set_up(pair, 2 * kWarpSize);
+    }
     for (unsigned thread = 0; thread < num_threads; ++thread) {
         Fiber& fiber = block.fibers[thread];
         fiber.ended = false;
@@ -242,6 +247,14 @@ const std::uint64_t* meet_warp(unsigned mask, std::uint64_t value, const char* o
 
 const std::uint64_t* meet_block(std::uint64_t value, const char* operation) {
     return meet(block.all, block.running, value, operation);
+}
+
+void meet_two_warps(unsigned barrier) {
+    if (barrier >= kNumBarriers) {
+        fail("a barrier with a number too large");
+    }
+    Meeting& pair = block.pairs[barrier];
+    meet(pair, pair.num_waiting, 0, "barrier of two warps");
 }
 
 void launch(unsigned num_blocks, unsigned num_threads, std::size_t shared_bytes,

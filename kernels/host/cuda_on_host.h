@@ -33,9 +33,11 @@ extern Dimensions thread_index, block_index, block_size, grid_size;
 
 // Waits for all lanes of the warp. Returns the values that the lanes passed. `operation` names the
 // operation, to detect lanes that wait at different ones. `mask` must be all lanes. meet_block does
-// the same for all threads of the CTA.
+// the same for all threads of the CTA, and meet_two_warps for those of two warps, at a barrier with
+// a number below kNumBarriers.
 const std::uint64_t* meet_warp(unsigned mask, std::uint64_t value, const char* operation);
 const std::uint64_t* meet_block(std::uint64_t value, const char* operation);
+void meet_two_warps(unsigned barrier);
 
 // Calls kernel() for each thread of a grid. Shared memory is the extern array shared_memory; under
 // AddressSanitizer the bytes after shared_bytes are poisoned.
@@ -43,6 +45,7 @@ void launch(unsigned num_blocks, unsigned num_threads, std::size_t shared_bytes,
             const std::function<void()>& kernel);
 
 constexpr unsigned kWarpSize = 32;
+constexpr unsigned kNumBarriers = 16;
 constexpr std::size_t kMaxSharedBytes = 256 * 1024;
 
 template <typename Value>

@@ -35,6 +35,16 @@ __device__ inline void prefetch(const u8* address) {
 #endif
 }
 
+// Waits until another warp of the CTA has come to the same barrier, a number from 1 to 15. Each of
+// both then sees what the other has written to shared memory.
+__device__ inline void meet_warp_at(u32 barrier) {
+#ifdef __CUDA_ARCH__
+    asm volatile("bar.sync %0, 64;" ::"r"(barrier) : "memory");
+#else
+    cuda_on_host::meet_two_warps(barrier);
+#endif
+}
+
 // The sum of the values of this lane and all lower lanes.
 __device__ inline u32 inclusive_sum(u32 value, int lane) {
 #pragma unroll

@@ -21,6 +21,8 @@ void run(std::string_view mistake, char* memory, std::size_t size, unsigned& num
         thread == 3 ? __syncwarp() : static_cast<void>(__ballot_sync(0xffffffffu, true));
     } else if (mistake == "operations of a warp and of the CTA") {
         thread == 3 ? __syncwarp() : __syncthreads();
+    } else if (mistake == "barrier of two warps" && thread < 32) {
+        cuda_on_host::meet_two_warps(1);
     } else if (mistake == "end" && thread == 3) {
         return;
     }

@@ -12,6 +12,7 @@ MISTAKES = {
     "shared memory": "use-after-poison",
     "operations of a warp": "one thread is at syncwarp, another at vote",
     "operations of a warp and of the CTA": "threads wait for each other at different operations",
+    "barrier of two warps": "threads wait for each other at different operations",
     "end": "a thread ends while others wait at",
 }
 

@@ -72,7 +72,7 @@ TILES = {
         && gompfs::kTileItems == {TILE.num_items} && gompfs::kTileThreads == {TILE.num_threads});""",
     "encode/sum_literal_costs": f"""static_assert(gompfs::kSumBytes == {SUM_TILE.shared_bytes}
         && gompfs::kTileThreads == {SUM_TILE.num_threads});""",
-    "encode/link_positions": f"""static_assert(gompfs::kLinkWarps * gompfs::kNumClaims == {LINK_CLAIMS}
+    "encode/link_positions": f"""static_assert(gompfs::kLinkThreads / 32 * gompfs::kNumClaims * 4 == {LINK_CLAIMS}
         && gompfs::kLinkThreads == {LINK_THREADS});""",
     "encode/find_matches": f"""static_assert(gompfs::kTextPadding == {TEXT_PADDING}
         && sizeof(gompfs::SearchQueue) == {QUEUE_BYTES}

@@ -72,7 +72,7 @@ class Parser:
     def parse(self, content: Array, content_size: int, block_size: int, options: CodecOptions) -> ParsedBlocks:
         """Cuts content into blocks of `block_size` bytes (the last may be shorter), and each block into sequences.
 
-        `content` (uint8, in device memory) has at least 16 bytes more than `content_size`, and its address is a
+        `content` (uint8, in device memory) has at least 32 bytes more than `content_size`, and its address is a
         multiple of 16. `block_size` is a multiple of 16 if there are several blocks, and at most 1 MiB. Needs 7 to 21
         bytes of device memory for each byte of content, and up to 77 to parse backwards.
         """
@@ -207,6 +207,6 @@ class _Batch:
             *(settings.chain_length, settings.nice_length, settings.max_match_length, settings.max_match_offset),
             *(self._finds_short, settings.lazy_steps, settings.skips, settings.max_literal_length),
             *(settings.min_match_length, options.group_size_log2, options.dependency_elimination),
-            options.strict_sources,
+            *(options.strict_sources, settings.later_ends_later),
         )
         return self._device.upload(np.array(fields, np.uint32))

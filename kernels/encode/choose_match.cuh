@@ -92,7 +92,7 @@ class Chooser {
         }
         const u32 length =
             text_.common_length(position - offset, position, limit_of(position), kShortLength);
-        return costs_.repeat_of(position, length, offset);
+        return costs_.repeat_of(position, length, offset, costs_.before(position));
     }
 
     // The nearest link whose four bytes end at or before `end`.

@@ -71,7 +71,8 @@ __device__ inline u64 items_per_block(u32 block_size) {
 // Bytes after a block in shared memory that may be read.
 constexpr u32 kTextPadding = 32;
 
-// The content of a block, aligned to 4 bytes; 7 bytes after it must be readable.
+// The content of a block, aligned to 4 bytes; 7 bytes after it must be readable, and for
+// common_length 4 * kWords + 3.
 class Text {
   public:
     __device__ explicit Text(const u8* content) : words_(reinterpret_cast<const u32*>(content)) {}
@@ -79,29 +80,48 @@ class Text {
     // The four bytes at a position.
     __device__ u32 word(u32 position) const {
         const u32* const words = words_ + position / 4;
-        return __funnelshift_r(words[0], words[1], position % 4 * 8);
+        return __funnelshift_r(words[0], words[1], position * 8);  // modulo 32
     }
 
     // The number of equal bytes at two positions, at most `limit`, of which `length` are known.
+    // Compares kWords words at a time: to load them takes no longer than to load one.
+    template <u32 kWords = 1>
     __device__ u32 common_length(u32 left, u32 right, u32 limit, u32 length) const {
         const u32* left_words = words_ + (left + length) / 4;
         const u32* right_words = words_ + (right + length) / 4;
-        const u32 left_shift = (left + length) % 4 * 8, right_shift = (right + length) % 4 * 8;
+        const u32 left_shift = (left + length) * 8, right_shift = (right + length) * 8;
         u32 left_word = *left_words, right_word = *right_words;
-        for (; length < limit; length += 4) {
-            const u32 next_left = *++left_words, next_right = *++right_words;
-            const u32 difference = __funnelshift_r(left_word, next_left, left_shift) ^
-                                   __funnelshift_r(right_word, next_right, right_shift);
-            if (difference != 0) {
-                return min(length + (__ffs(static_cast<int>(difference)) - 1) / 8, limit);
+        for (; length < limit; length += 4 * kWords) {
+            u32 differences[kWords], any = 0;
+#pragma unroll
+            for (u32 word = 0; word < kWords; ++word) {
+                const u32 next_left = *++left_words, next_right = *++right_words;
+                differences[word] = __funnelshift_r(left_word, next_left, left_shift) ^
+                                    __funnelshift_r(right_word, next_right, right_shift);
+                any |= differences[word];
+                left_word = next_left;
+                right_word = next_right;
             }
-            left_word = next_left;
-            right_word = next_right;
+            if (any != 0) {
+                return min(length + num_equal(differences), limit);
+            }
         }
         return limit;
     }
 
   private:
+    // The number of equal bytes before the first difference. There is one.
+    template <u32 kWords>
+    __device__ static u32 num_equal(const u32 (&differences)[kWords]) {
+        u32 first = kWords - 1, difference = differences[first];
+#pragma unroll
+        for (u32 word = kWords - 1; word-- > 0;) {
+            first = differences[word] != 0 ? word : first;
+            difference = differences[word] != 0 ? differences[word] : difference;
+        }
+        return 4 * first + (__ffs(static_cast<int>(difference)) - 1) / 8;
+    }
+
     const u32* words_;
 };
 
@@ -111,16 +131,23 @@ class Costs {
   public:
     __device__ explicit Costs(const u16* sums) : sums_(sums) {}
 
-    __device__ int of_literals(u32 position, u32 length) const {
+    // The sum of the costs before a position: for the functions that get it as `before`, so that it
+    // is loaded once for several matches there.
+    __device__ u32 before(u32 position) const { return kEntropyCoded ? sums_[position] : 0; }
+
+    __device__ int of_literals(u32 position, u32 length, u32 before) const {
         if (kEntropyCoded) {
-            return static_cast<u16>(sums_[position + length] - sums_[position]);
+            return static_cast<u16>(sums_[position + length] - before);
         }
         return static_cast<int>(length) * kPlainLiteralCost;
     }
 
-    __device__ int gain_of(u32 position, u32 length, u32 offset) const {
-        return of_literals(position, length) - match_length_cost<kEntropyCoded>(length) -
+    __device__ int gain_of(u32 position, u32 length, u32 offset, u32 before) const {
+        return of_literals(position, length, before) - match_length_cost<kEntropyCoded>(length) -
                match_offset_cost<kEntropyCoded>(offset);
+    }
+    __device__ int gain_of(u32 position, u32 length, u32 offset) const {
+        return gain_of(position, length, offset, before(position));
     }
 
     // The match with this length and offset; none if it gains nothing.
@@ -130,10 +157,10 @@ class Costs {
     }
 
     // The same at the offset of the match before.
-    __device__ Match repeat_of(u32 position, u32 length, u32 offset) const {
-        return {
-            length, offset,
-            of_literals(position, length) - match_length_cost<kEntropyCoded>(length) - kRepeatCost};
+    __device__ Match repeat_of(u32 position, u32 length, u32 offset, u32 before) const {
+        return {length, offset,
+                of_literals(position, length, before) - match_length_cost<kEntropyCoded>(length) -
+                    kRepeatCost};
     }
 
   private:

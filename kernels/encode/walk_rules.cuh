@@ -13,7 +13,8 @@ struct WalkRules {
     u32 min_match_length;
     u32 group_size_log2;
     SourceRule source_rule;
-    bool ends_literals;  // as the strict rule demands
+    bool ends_literals;     // as the strict rule demands
+    bool later_ends_later;  // deferring: a match must end after the one at hand
 };
 
 // The settings as kernels get them: in the order of the fields of WalkSettings in
@@ -21,7 +22,7 @@ struct WalkRules {
 struct WalkSettings {
     u32 chain_length, nice_length, max_match_length, max_match_offset, finds_short, lazy_steps,
         skips, max_literal_length, min_match_length, group_size_log2, dependency_elimination,
-        strict_sources;
+        strict_sources, later_ends_later;
 };
 
 __device__ inline WalkRules walk_rules(const WalkSettings& settings) {
@@ -35,7 +36,8 @@ __device__ inline WalkRules walk_rules(const WalkSettings& settings) {
             settings.dependency_elimination == 0 ? SourceRule::kAny
             : settings.strict_sources == 0       ? SourceRule::kUsual
                                                  : SourceRule::kStrict,
-            settings.strict_sources != 0};
+            settings.strict_sources != 0,
+            settings.later_ends_later != 0};
 }
 
 }  // namespace gompfs

@@ -11,9 +11,12 @@
 // 3. The walk from the start of the block is right, and so is each walk that it meets, from there
 //    on. The right parts of all walks are the sequences of the block.
 //
-// Matches are searched when a walk comes to a position: a fifth to a third of all positions. Walks
-// that never meet, as in content with a short period, go on to the end of the block; then the
-// block takes the time of one walk through it.
+// Matches are searched when a walk comes to a position: a fifth to a third of all positions. Each
+// lane of a warp goes on with its own search. What lanes do, they do in turns, so that the lanes
+// that are at the same point do it together: follow links, while many lanes have some to follow;
+// compare the candidates that were found; decide what to take where a search has ended. Walks that
+// never meet, as in content with a short period, go on to the end of the block; then the block
+// takes the time of one walk through it.
 //
 // Launch: a CTA of kSegmentThreads threads per block.
 // Mapping: thread i walks from position i * segment_size.
@@ -25,7 +28,7 @@
 // Shared memory: kSegmentBytesPerCta, and kSegmentBytes for each thread. walk_segments_narrow: also
 //   kTextPadding bytes, and the block.
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
-//   blocks; 16 bytes after the content are readable. max_sequences is what most_sequences in
+//   blocks; 32 bytes after the content are readable. max_sequences is what most_sequences in
 //   gompfs/gpu/parser.py returns. steps_per_segment is at least one more than the most sequences
 //   that begin in a segment.
 // Fails: never.
@@ -39,10 +42,18 @@
 namespace gompfs {
 
 constexpr u32 kMaxSegmentThreads = 512;
+// So many CTAs fit on a multiprocessor, beside each other's texts.
+constexpr u32 kSegmentCtas = 2;
 constexpr u32 kNoStep = ~0u;
+// Lanes follow links until at most one in so many of those that walk has more of them.
+constexpr u32 kStillFollowing = 4;
+constexpr u32 kFollowSteps = 2;  // between two votes on that
 
 struct Segment {
-    u32 num_own_steps;  // of the walk through the segment
+    union {
+        u32 num_own_steps;  // of the walk through the segment
+        u32 jump;           // mark_right_steps: a later walk on the path, or kNoStep
+    };
     // Where the walk from this segment meets another: the segment of that walk, or kNoStep if it
     // goes on to the end of the block, and the number of its steps before.
     u32 next_segment;
@@ -122,29 +133,34 @@ class PositionWalk {
     }
     __device__ bool is_at_end() const { return has_passed(num_linked_); }
 
-    // Searches at one position. Returns whether that completes a step: the state is then
-    // the one after it, and `taken` is its match.
-    __device__ bool look(Match& taken) {
-        const u32 position = position_ + num_later_;
-        if (position < num_linked_) {
-            Match found = matches_.best_long(position, state_.last_offset);
-            if (found.length == 0 && match_.length == 0) {
-                found = matches_.best_of_three(position);
-            }
-            if (found.length == 0 && match_.length == 0) {
+    // Begins the next search.
+    __device__ PositionSearch search() const {
+        const u32 least =
+            rules_.later_ends_later ? match_.length - min(match_.length, num_later_) : 0;
+        return matches_.begin(position_ + num_later_, match_.length == 0, least);
+    }
+
+    // Decides after a search. Returns whether that completes a step: the state is then the one
+    // after it, and `taken` is its match.
+    __device__ bool decide(const PositionSearch& search, Match& taken) {
+        Match found = matches_.better_repeat(search, state_.last_offset);
+        if (match_.length == 0) {
+            found = found.length == 0 ? matches_.best_of_three(search) : found;
+            if (found.length == 0) {
                 position_ += 1 + (++num_misses_ >> rules_.misses_to_skip_log2);
                 return false;
             }
-            if (match_.length == 0 ||
-                found.gain > match_.gain + kLazyBias * static_cast<int>(num_later_)) {
-                match_ = found;
-                position_ = position;
-                num_later_ = 0;
-            }
-            if (num_later_ < rules_.lazy_steps && match_.length < rules_.search.nice_length) {
-                ++num_later_;
-                return false;
-            }
+        }
+        if (match_.length == 0 ||
+            found.gain > match_.gain + kLazyBias * static_cast<int>(num_later_)) {
+            match_ = found;
+            position_ = search.position;
+            num_later_ = 0;
+        }
+        if (num_later_ < rules_.lazy_steps && match_.length < rules_.search.nice_length &&
+            position_ + num_later_ + 1 < num_linked_) {
+            ++num_later_;
+            return false;
         }
         taken = match_;
         start({position_ + match_.length, kEntropyCoded ? match_.offset : 0});
@@ -197,7 +213,8 @@ class SegmentWalk {
     __device__ SegmentWalk(const BestMatches<Position, kEntropyCoded>& matches,
                            const ParseBlock& block, const WalkRules& rules, const StepArrays& steps,
                            SegmentShared& shared)
-        : walk_(matches, block, rules),
+        : matches_(matches),
+          walk_(matches, block, rules),
           steps_(steps),
           shared_(shared),
           size_(block.size),
@@ -221,9 +238,7 @@ class SegmentWalk {
             if (phase >= Phase::kCount) {
                 put_stored_steps();
             }
-            while (!is_done(phase)) {
-                take_step(phase);
-            }
+            walk(phase);
             end_walk(phase);
             __syncthreads();
         }
@@ -231,6 +246,46 @@ class SegmentWalk {
     }
 
   private:
+    // Walks until all lanes of the warp are done.
+    __device__ void walk(Phase phase) {
+        begin_search(phase);
+        for (;;) {
+            const u32 num_walking = lanes_that(search_.state != SearchState::kDone);
+            if (num_walking == 0) {
+                return;
+            }
+            do {
+#pragma unroll
+                for (u32 step = 0; step < kFollowSteps; ++step) {
+                    if (search_.state == SearchState::kFollowing) {
+                        matches_.follow(search_);
+                    }
+                }
+            } while (lanes_that(search_.state == SearchState::kFollowing) * kStillFollowing >
+                     num_walking);
+            if (search_.state == SearchState::kHit) {
+                matches_.compare(search_);
+            }
+            if (search_.state == SearchState::kEnded) {
+                take_step(phase);
+                begin_search(phase);
+            }
+        }
+    }
+
+    // The number of lanes of which something is true.
+    __device__ static u32 lanes_that(bool is_true) {
+        return static_cast<u32>(__popc(__ballot_sync(kAllLanes, is_true)));
+    }
+
+    __device__ void begin_search(Phase phase) {
+        if (is_done(phase)) {
+            search_.state = SearchState::kDone;
+        } else {
+            search_ = walk_.search();
+        }
+    }
+
     __device__ bool is_done(Phase phase) {
         if (phase == Phase::kOwnSegment) {
             return walk_.has_passed(end_);
@@ -256,7 +311,7 @@ class SegmentWalk {
     __device__ void take_step(Phase phase) {
         const WalkState before = walk_.state();
         Match match;
-        if (walk_.look(match)) {
+        if (walk_.decide(search_, match)) {
             const Step step{walk_.state().anchor, match.length, match.offset};
             if (phase >= Phase::kCount) {
                 writer_.put(step);
@@ -300,19 +355,29 @@ class SegmentWalk {
         return false;
     }
 
-    // Follows the walk from the start of the block and the walks that it meets.
+    // Finds the path from the walk from the start of the block to the walks that it meets. What is
+    // known of it grows to twice as many walks in each round.
     __device__ void mark_right_steps() {
         Segment& own = shared_.segments[threadIdx.x];
-        own.next_segment = walk_.is_at_end() ? kNoStep : next_segment_;
-        own.next_step = next_step_;
-        own.first_step = threadIdx.x == 0 ? 0 : kNoStep;
+        const u32 next = walk_.is_at_end() ? kNoStep : next_segment_;
+        bool is_right = threadIdx.x == 0;
+        u32 jump = next;
+        own = {{jump}, next, next_step_, is_right ? 0 : kNoStep};
         __syncthreads();
-        if (threadIdx.x == 0) {
-            for (u32 index = 0; shared_.segments[index].next_segment != kNoStep;) {
-                const Segment segment = shared_.segments[index];
-                shared_.segments[segment.next_segment].first_step = segment.next_step;
-                index = segment.next_segment;
+        for (u32 reach = 1; reach < blockDim.x; reach *= 2) {
+            const u32 jump_from_there = jump == kNoStep ? kNoStep : shared_.segments[jump].jump;
+            is_right = own.first_step != kNoStep;
+            __syncthreads();
+            if (is_right && jump != kNoStep) {
+                shared_.segments[jump].first_step = 0;
             }
+            own.jump = jump = jump_from_there;
+            __syncthreads();
+        }
+        is_right = own.first_step != kNoStep;
+        __syncthreads();
+        if (is_right && next != kNoStep) {
+            shared_.segments[next].first_step = next_step_;
         }
         __syncthreads();
     }
@@ -342,7 +407,9 @@ class SegmentWalk {
         }
     }
 
+    BestMatches<Position, kEntropyCoded> matches_;
     PositionWalk<Position, kEntropyCoded> walk_;
+    PositionSearch search_{};
     StepArrays steps_;
     SegmentShared& shared_;
     u32 size_;
@@ -403,7 +470,7 @@ __device__ inline void walk_block_of(bool is_bit, const SegmentBatch<Position>& 
 
 }  // namespace gompfs
 
-extern "C" __global__ void __launch_bounds__(gompfs::kMaxSegmentThreads)
+extern "C" __global__ void __launch_bounds__(gompfs::kMaxSegmentThreads, gompfs::kSegmentCtas)
     walk_segments_narrow(const unsigned char* content, unsigned long long content_size,
                          unsigned int block_size, const unsigned short* links,
                          const unsigned short* short_links, const unsigned short* sums,
@@ -424,7 +491,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kMaxSegmentThreads)
         *reinterpret_cast<SegmentShared*>(shared_memory));
 }
 
-extern "C" __global__ void __launch_bounds__(gompfs::kMaxSegmentThreads)
+extern "C" __global__ void __launch_bounds__(gompfs::kMaxSegmentThreads, gompfs::kSegmentCtas)
     walk_segments_wide(const unsigned char* content, unsigned long long content_size,
                        unsigned int block_size, const unsigned int* links,
                        const unsigned int* short_links, const unsigned short* sums,

@@ -112,6 +112,8 @@ void bind_codec_sequences(nb::module_& codec) {
         .def_prop_ro("nice_length", [](const ParserSettings& s) { return s.effort.nice_length; })
         .def_prop_ro("lazy_steps", [](const ParserSettings& s) { return s.effort.lazy_steps; })
         .def_prop_ro("finds_short", [](const ParserSettings& s) { return s.effort.finds_short; })
+        .def_prop_ro("later_ends_later",
+                     [](const ParserSettings& s) { return s.effort.later_ends_later; })
         .def_prop_ro("skips", [](const ParserSettings& s) { return s.effort.skips; })
         .def_prop_ro("backward_chain_length",
                      [](const ParserSettings& s) { return s.effort.backward_chain_length; })

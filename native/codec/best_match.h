@@ -68,6 +68,15 @@ class BestMatches {
         return link == kNone ? Match{} : best_from(position, link);
     }
 
+    // The best match that is longer than `length` and has at least four bytes.
+    Match best_longer(std::uint32_t position, std::uint32_t length) const {
+        if (length < kHashedLength) {
+            return best(position);
+        }
+        return length < limit_of(position) ? better_from(position, length, {}, chain_length_)
+                                           : Match{};
+    }
+
     // The best match of at least four bytes whose source ends at or before `end`. Looks at few
     // candidates: the others would save less than 0.1% (mean: 0.02%), and the links that a GPU
     // follows here are in no cache.
@@ -115,6 +124,8 @@ class BestMatches {
     static constexpr Position kNone = kNoLink<Position>;
 
     Match best_from(std::uint32_t position, std::uint32_t link) const;
+    Match better_from(std::uint32_t position, std::uint32_t length, Match found,
+                      int num_steps) const;
     std::uint32_t word(std::uint32_t position) const {
         return load<std::uint32_t>(bytes_ + position);
     }
@@ -148,9 +159,6 @@ class BestMatches {
 template <typename Position, bool kEntropyCoded>
 Match BestMatches<Position, kEntropyCoded>::best_from(std::uint32_t position,
                                                       std::uint32_t link) const {
-    const std::uint8_t* const here = bytes_ + position;
-    const std::uint32_t limit = limit_of(position);
-    const std::uint32_t nice_length = std::min(limit, nice_length_);
     const std::uint32_t first_word = word(position);
     int num_steps = chain_length_;
     while (word(link) != first_word) {
@@ -162,12 +170,25 @@ Match BestMatches<Position, kEntropyCoded>::best_from(std::uint32_t position,
     if (position - link > max_match_offset_) {
         return {};
     }
-    std::uint32_t length = common_length(bytes_ + link, here, limit, kHashedLength);
-    Match found = match_of(position, length, position - link);
+    const std::uint32_t length =
+        common_length(bytes_ + link, bytes_ + position, limit_of(position), kHashedLength);
+    return better_from(position, length, match_of(position, length, position - link), num_steps);
+}
+
+// Looks at num_steps candidates for a match that is longer than `length`, at least four, and gains
+// more than `found`.
+template <typename Position, bool kEntropyCoded>
+Match BestMatches<Position, kEntropyCoded>::better_from(std::uint32_t position,
+                                                        std::uint32_t length, Match found,
+                                                        int num_steps) const {
+    const std::uint8_t* const here = bytes_ + position;
+    const std::uint32_t limit = limit_of(position);
+    const std::uint32_t nice_length = std::min(limit, nice_length_);
+    const std::uint32_t first_word = word(position);
     while (length < nice_length) {
         const auto shift = static_cast<std::uint32_t>(length - kHashedLength + 1);
         const std::uint32_t last_word = word(position + shift);
-        link = previous_[position + shift];
+        std::uint32_t link = previous_[position + shift];
         for (;; link = previous_[link]) {
             if (link == kNone || link < shift || num_steps-- <= 0) {
                 return found;

@@ -8,6 +8,11 @@
 // (lazy evaluation). That one is then taken, unless one of the positions after it has a better one
 // again. A position without a match becomes a literal.
 //
+// At some levels a later match must also end later (SearchEffort::later_ends_later): others seldom
+// gain enough. At level 6 that costs at most 0.08% of space on six corpora, and a GPU walks 1.1
+// times as fast; at other levels it costs more. Not with dependency elimination, where a GPU finds
+// all matches before the walk.
+//
 // Dependency elimination
 //
 // The walk shortens a match whose source is not legal for the open group. It then also considers
@@ -49,6 +54,7 @@ class LazyParser {
     Match find_without_dictionary(std::uint32_t position) const;
     Match find_long(std::uint32_t position) const;
     Match find(std::uint32_t position) const;
+    Match find_later(std::uint32_t position, std::uint32_t end) const;
     bool defer(std::uint32_t& position, Match& match) const;
     Match legal(std::uint32_t position, const Match& match) const;
     Match legal_or_before(std::uint32_t position, const Match& match) const;
@@ -169,6 +175,16 @@ Match LazyParser<Position, kEntropyCoded, kHasRule>::find(std::uint32_t position
     return match.length != 0 ? match : legal(position, matches_.best_short(position));
 }
 
+// What is considered after a match that ends at `end`.
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+Match LazyParser<Position, kEntropyCoded, kHasRule>::find_later(std::uint32_t position,
+                                                                std::uint32_t end) const {
+    if (kHasRule || !effort_.later_ends_later) {
+        return find_without_dictionary(position);
+    }
+    return better_repeat(position, matches_.best_longer(position, end - position));
+}
+
 // Looks for a better match at the next positions. If there is one, goes on to it and returns true.
 template <typename Position, bool kEntropyCoded, bool kHasRule>
 bool LazyParser<Position, kEntropyCoded, kHasRule>::defer(std::uint32_t& position,
@@ -176,9 +192,10 @@ bool LazyParser<Position, kEntropyCoded, kHasRule>::defer(std::uint32_t& positio
     if (match.length >= static_cast<std::uint32_t>(effort_.nice_length)) {
         return false;
     }
+    const std::uint32_t end = position + match.length;
     for (std::uint32_t step = 1; step <= effort_.lazy_steps && position + step < num_searchable_;
          ++step) {
-        const Match next = find_without_dictionary(position + step);
+        const Match next = find_later(position + step, end);
         if (next.gain > match.gain + kLazyBias * static_cast<int>(step)) {
             position += step;
             match = next;

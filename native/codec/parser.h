@@ -40,9 +40,11 @@ struct SearchEffort {
     int chain_length;  // number of candidates checked per position
     int nice_length;   // a match of this length is taken without looking for a longer one
     std::uint32_t lazy_steps = 0;  // number of following positions checked for a better match
-    bool finds_short = false;      // with entropy coding: also take matches of three bytes
-    bool skips = false;            // search fewer positions where matches are rare
-    bool optimal = false;          // search for the cheapest sequences, see choose_parser.cpp
+    // Without dependency elimination: such a match must also end later than the one before.
+    bool later_ends_later = false;
+    bool finds_short = false;  // with entropy coding: also take matches of three bytes
+    bool skips = false;        // search fewer positions where matches are rare
+    bool optimal = false;      // search for the cheapest sequences, see choose_parser.cpp
     // With entropy coding: parse backwards where that is possible, with the best matches of so many
     // candidates; 0: never.
     int backward_chain_length = 0;

@@ -13,7 +13,7 @@ from gompfs.codec import Codec, CodecOptions
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.gpu.parser import Parser, can_parse
 
-_PADDING = 16
+_PADDING = 32
 
 
 def all_options() -> Iterator[CodecOptions]:

@@ -34,8 +34,7 @@
 // Fails: never.
 // Oracle: native/codec/lazy_parser.cpp (tests/conformance/parse_cases.py).
 // Caller: gompfs/gpu/parser.py.
-#include "encode/best_match.cuh"
-#include "encode/walk_rules.cuh"
+#include "encode/position_walk.cuh"
 #include "shared/cta_scan.cuh"
 #include "shared/packed_sequence.h"
 
@@ -95,87 +94,6 @@ struct StepArrays {
     __device__ u64& at(u32 segment, u32 step) const {
         return steps[static_cast<u64>(segment) * steps_per_segment + step];
     }
-};
-
-// Where a walk is between two steps.
-struct WalkState {
-    u32 anchor;
-    u32 last_offset;  // 0 if there is none
-
-    __device__ bool operator==(const WalkState& other) const {
-        return anchor == other.anchor && last_offset == other.last_offset;
-    }
-};
-
-// A walk of one thread.
-template <typename Position, bool kEntropyCoded>
-class PositionWalk {
-  public:
-    __device__ PositionWalk(const BestMatches<Position, kEntropyCoded>& matches,
-                            const ParseBlock& block, const WalkRules& rules)
-        : matches_(matches), num_linked_(block.num_linked), rules_(rules) {}
-
-    // Goes to a state.
-    __device__ void start(const WalkState& state) {
-        state_ = state;
-        position_ = state.anchor;
-        num_misses_ = num_later_ = 0;
-        match_ = {};
-    }
-
-    __device__ const WalkState& state() const { return state_; }
-    __device__ bool is_between_steps() const {
-        return match_.length == 0 && position_ == state_.anchor;
-    }
-    // Whether the walk has no match at hand, and looks for one at `position` or later.
-    __device__ bool has_passed(u32 position) const {
-        return match_.length == 0 && position_ >= position;
-    }
-    __device__ bool is_at_end() const { return has_passed(num_linked_); }
-
-    // Begins the next search.
-    __device__ PositionSearch search() const {
-        const u32 least =
-            rules_.later_ends_later ? match_.length - min(match_.length, num_later_) : 0;
-        return matches_.begin(position_ + num_later_, match_.length == 0, least);
-    }
-
-    // Decides after a search. Returns whether that completes a step: the state is then the one
-    // after it, and `taken` is its match.
-    __device__ bool decide(const PositionSearch& search, Match& taken) {
-        Match found = matches_.better_repeat(search, state_.last_offset);
-        if (match_.length == 0) {
-            found = found.length == 0 ? matches_.best_of_three(search) : found;
-            if (found.length == 0) {
-                position_ += 1 + (++num_misses_ >> rules_.misses_to_skip_log2);
-                return false;
-            }
-        }
-        if (match_.length == 0 ||
-            found.gain > match_.gain + kLazyBias * static_cast<int>(num_later_)) {
-            match_ = found;
-            position_ = search.position;
-            num_later_ = 0;
-        }
-        if (num_later_ < rules_.lazy_steps && match_.length < rules_.search.nice_length &&
-            position_ + num_later_ + 1 < num_linked_) {
-            ++num_later_;
-            return false;
-        }
-        taken = match_;
-        start({position_ + match_.length, kEntropyCoded ? match_.offset : 0});
-        return true;
-    }
-
-  private:
-    BestMatches<Position, kEntropyCoded> matches_;
-    u32 num_linked_;
-    WalkRules rules_;
-    WalkState state_{};
-    u32 position_ = 0;    // of the next search, or of match_
-    u32 num_misses_ = 0;  // searches in a row without a match
-    u32 num_later_ = 0;   // the next search is so many positions after match_
-    Match match_{};       // taken unless a later one is better
 };
 
 // Makes the sequences of right steps: only counts them if `sequences` is null.

@@ -40,7 +40,7 @@ struct SearchEffort {
     int chain_length;  // number of candidates checked per position
     int nice_length;   // a match of this length is taken without looking for a longer one
     std::uint32_t lazy_steps = 0;  // number of following positions checked for a better match
-    // Without dependency elimination: such a match must also end later than the one before.
+    // Such a match must also end later than the one before, unless a rule limits sources.
     bool later_ends_later = false;
     bool finds_short = false;  // with entropy coding: also take matches of three bytes
     bool skips = false;        // search fewer positions where matches are rare

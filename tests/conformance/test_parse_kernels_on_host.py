@@ -98,6 +98,14 @@ def test_walks_that_hardly_ever_meet(device: HostDevice, level: int) -> None:
             compare(device, content, 1 << 14, options)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 9])
+def test_later_matches_that_end_later(device: HostDevice, seed: int) -> None:
+    """Level 6 asks for this only where no rule limits the sources of matches."""
+    for options in all_options():
+        if options.codec is Codec.GOMPRESSO_BIT and options.level == 6:
+            compare(device, make_content(seed, 20_000), 1 << 14, options)
+
+
 def test_a_wide_block_parsed_backwards(device: HostDevice) -> None:
     compare(device, make_content(8, NARROW + 4096), NARROW + 2048, BACKWARD)
 

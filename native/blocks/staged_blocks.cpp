@@ -56,12 +56,20 @@ std::size_t read_run(int descriptor, std::span<const WantedBlock> run, MutableBy
     return whole;
 }
 
+// A stored block is copied without a decoder, which would find out that its payload is too short.
+BlockStatus status_of(const BlockHeader& header, Bytes block) {
+    const BlockStatus status = check_block(header, block);
+    const bool is_short =
+        header.codec == Codec::stored && header.payload_size != header.uncompressed_size;
+    return status == BlockStatus::ok && is_short ? BlockStatus::bad_payload : status;
+}
+
 StagedBlock check(const WantedBlock& wanted, Bytes block) {
     const auto header = parse_block_header(block);
     BlockStatus status = BlockStatus::bad_header;
     if (header && header->uncompressed_size == wanted.uncompressed_size &&
         is_allowed(header->codec, wanted.supplement)) {
-        status = check_block(*header, block);
+        status = status_of(*header, block);
     }
     if (status != BlockStatus::ok) {
         return {.status = static_cast<std::uint32_t>(status)};

@@ -19,10 +19,11 @@ from gpus_on_host import Gpus, gpus_on_host
 from native_builds import kernel_library
 from numpy.typing import NDArray
 from tree_helpers import pack
+from xxhash import xxh3_64_digest
 
 from gompfs.archive import Archive
 from gompfs.archive.staged_blocks import StagedBlocks
-from gompfs.codec import BlockStatus
+from gompfs.codec import BlockStatus, Codec
 from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
@@ -124,6 +125,24 @@ def test_damaged_blocks(archive: Path, gpu: Gpus, tmp_path: Path) -> None:
     assert [each for each, sound in zip(found, is_sound, strict=True) if sound] == [
         each for each, sound in zip(expected, is_sound, strict=True) if sound
     ]
+
+
+def test_blocks_forged_as_stored(archive: Path, gpu: Gpus, tmp_path: Path) -> None:
+    """Their checksums are right, but their payloads are shorter than what they should contain."""
+    forged = tmp_path / "forged.gomp"
+    content = bytearray(archive.read_bytes())
+    with Archive(archive, engine=select_engine("cpu")) as opened:
+        table = opened.segments[0].blocks
+        for number in (0, 5, 9):
+            start, size = table.archive_offsets[number], table.compressed_sizes[number]
+            block = content[start : start + size]
+            block[4] = Codec.STORED
+            block[24:32] = xxh3_64_digest(bytes(block[:24] + block[32:]))[::-1]
+            content[start : start + size] = block
+    forged.write_bytes(content)
+    _, statuses = decode_on_cpu(forged)
+    assert sum(status is not BlockStatus.OK for status in statuses) >= 2
+    assert decode_all(forged, text_device())[1] == statuses
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 2])

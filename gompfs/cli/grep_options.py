@@ -170,7 +170,7 @@ _OPTIONS = (
         shell_complete=complete_engine,
         default="cpu",
         show_default=True,
-        help="Decoder to use. gpu:0,1 spreads work over these GPUs.",
+        help="Engine that decodes. gpu: also searches on the GPU; gpu:0,1: these GPUs share the work.",
     ),
     dask_option,
 )

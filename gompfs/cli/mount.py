@@ -28,7 +28,7 @@ _OPTION_COLUMNS, _HELP_COLUMNS = 25, 84  # of the list of mount options
     metavar="[auto|cpu|gpu|gpu:N,...|reference]",
     callback=check_engine_option,
     shell_complete=complete_engine,
-    help="Decoder to use; the same as -o engine=. gpu:0,1 spreads work over these GPUs.",
+    help="The same as -o engine=. gpu:0,1: these GPUs share the work.",
 )
 @click.option("--union", "several", flag_value="union", help="Merge several archives into one tree; later ones win.")
 @click.option("--subdir-per-archive", "several", flag_value="subdirs", help="Give each archive a directory of its own.")

@@ -143,9 +143,9 @@ def engine_option(function: Decorated) -> Decorated:
         shell_complete=complete_engine,
         default="auto",
         show_default=True,
-        help="Engine that decodes, and that encodes in pack, add and repack. auto: the fastest that works on "
-        "this machine to decode, the CPU to encode; gpu:0,1: work is spread over these GPUs; reference: slow, "
-        "pure Python, only decodes.",
+        help="Engine that decodes, and that also encodes in pack, add and repack, and counts in stats. auto: the "
+        "fastest that works on this machine, but the CPU encodes; gpu:0,1: these GPUs share the work; reference: "
+        "slow, pure Python, only decodes.",
     )(function)
 
 

@@ -58,8 +58,8 @@ def repack_command(
     """Pack the content of ARCHIVE again, into a new archive TARGET.
 
     TARGET has the format version that `gompfs pack` writes, or that of ARCHIVE if it is later. All entries keep their
-    metadata, holes and hard links. Content that earlier generations of ARCHIVE contain, and that later ones have
-    replaced, is not taken over. ARCHIVE is not changed.
+    metadata, holes and hard links. Content that later generations of ARCHIVE have replaced is left out. ARCHIVE is
+    not changed.
 
     If a file of ARCHIVE is damaged, nothing is written. With --force, TARGET may be ARCHIVE: it is replaced once the
     new archive is complete.

@@ -207,8 +207,6 @@ class ContentWriter:
             self._refer(ino, len(content), text is not None, where)
         if self._grammar is not None:
             self._grammar.add_file(ino, content)
-        elif self._text is not None and text is None:
-            self._index.add_binary_files((ino,))
         return len(content)
 
     def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
@@ -332,8 +330,10 @@ class ContentWriter:
         """Give a file bytes that are stored: as the text file of a number, or in the stream from an address on."""
         if in_text:
             self._text_files.append((ino, where))
-        else:
-            self._index.add_extents(ino, self._extents(0, where, size))
+            return
+        if self._text is not None:
+            self._index.add_binary_files((ino,))
+        self._index.add_extents(ino, self._extents(0, where, size))
 
 
 class _Content:

@@ -20,6 +20,7 @@ from gompfs._native.sources import PieceHashes, read_range
 from gompfs.archive import Archive
 from gompfs.pack import open_source
 from gompfs.pack.large_contents import LargeContents
+from gompfs.verify import verify_archive
 
 MIB = 1 << 20
 PIECE = 256 << 10
@@ -162,6 +163,20 @@ def test_large_files_of_one_size(tmp_path: Path) -> None:
     assert (report.num_duplicates, report.stream_size) == (2, 4 * len(content))
     with Archive(tmp_path / "a.gomp") as archive:
         assert list_archive(archive) == list_directory(tree)
+
+
+@pytest.mark.parametrize("content", [CONTENT + CONTENT, b"text " * MIB], ids=["bytes", "text"])
+def test_equal_large_files_beside_text(tmp_path: Path, content: bytes) -> None:
+    """The second one is text, or listed as a file that is not, as the first one is."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("a", "b"):
+        (tree / name).write_bytes(content)
+    (tree / "c").write_bytes(b"words\n" * 99)
+    assert pack(tmp_path / "a.gomp", tree, stats=True).num_duplicates == 1
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert list_archive(archive) == list_directory(tree)
+        assert verify_archive(archive).problems == []
 
 
 def test_a_large_file_shrinks(tmp_path: Path) -> None:

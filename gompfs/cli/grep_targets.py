@@ -52,7 +52,9 @@ def target_of(name: str) -> Target:
             "what you may read in the mount can be searched with rg or grep -r"
         )
     if not is_archive(mount.source):
-        raise MountError(f"{display_path(name)} is in a mount of several archives, or of one that was removed")
+        raise MountError(
+            f"{display_path(name)} is in a mount of several archives, or of one that was removed; name the archives"
+        )
     return Target(name, mount.source, mount.mountpoint)
 
 

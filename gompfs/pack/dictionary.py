@@ -64,7 +64,7 @@ def sources_with_dictionary(
 def _default_size(total: int, engine: Engine) -> int:
     """Returns the size of the dictionary for content of `total` bytes, or 0 if it should have none.
 
-    No kernel encodes with a dictionary: whoever packs on a GPU gets one only when asking for it.
+    No kernel encodes with a dictionary, so an archive that is packed on a GPU has one only if a size is given.
     """
     return 0 if engine.name == "gpu" else next((size for least, size in _DEFAULT_SIZES if total >= least), 0)
 

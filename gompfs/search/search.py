@@ -144,7 +144,7 @@ def _words_loading(archive: Archive) -> Iterator[None]:
         return
 
     def load() -> None:
-        with suppress(OSError, GompfsError):  # whoever needs the words will get the error
+        with suppress(OSError, GompfsError):  # a later use of the words raises the error
             heads.load_words()
 
     thread = threading.Thread(target=load, name="gompfs-words")

@@ -55,7 +55,7 @@ class DeviceRows:
     def settle(self) -> None:
         """Moves the rows to a temporary file, so that their device memory is free.
 
-        If this fails, they are lost, and whoever reads them gets the error.
+        If this fails, they are lost, and each reader of them gets the error.
         """
         with self._lock:
             device, self._device = self._device, None

@@ -12,7 +12,7 @@ namespace gompfs {
 template <typename Value>
 class Spares {
   public:
-    // An object that nobody uses, or else what make() returns.
+    // An object that is not in use, or else what make() returns.
     template <typename Make>
     std::unique_ptr<Value> take(const Make& make) {
         {

@@ -21,7 +21,7 @@ constexpr std::size_t kNumStarts = 2048, kNumStartsInLongLine = 512, kNumStartsW
 constexpr std::uint32_t kFewestSteps = 50;
 constexpr std::uint32_t kMaxSteps = 5'000'000;  // for the matches that begin at one position
 constexpr std::uint32_t kMaxHeap = 64 << 10;    // in KiB, where PCRE2 has no compiler
-// Of processor time with callouts: for a text, and for each byte of it.
+// Of CPU time with callouts: for a text, and for each byte of it.
 constexpr double kSecondsOfText = 5, kSecondsOfByte = 1e-6;
 
 // At least the length of the longest line.
@@ -55,7 +55,7 @@ int MatchWatch::callout(pcre2_callout_block*, void* watch) {
 
 bool MatchWatch::is_over() { return now() - started_ > seconds_left_; }
 
-// The processor time of this thread.
+// The CPU time of this thread.
 double MatchWatch::now() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -18,7 +18,7 @@
 
 namespace gompfs::search {
 
-// A limit of processor time, which a callout of PCRE2 checks together with cancellation.
+// A limit of CPU time, which a callout of PCRE2 checks together with cancellation.
 class MatchWatch {
   public:
     void allow(double seconds) { seconds_left_ = seconds; }

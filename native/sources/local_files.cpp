@@ -160,7 +160,7 @@ void read_file(LocalFile& file) try {
         file.file.close();
     }
 } catch (const std::exception&) {
-    // Whoever needs the content reads the file again, and meets the error.
+    // A caller that needs the content reads the file again, and gets the error.
 }
 
 std::size_t read_range(int descriptor, std::uint64_t offset, std::span<std::uint8_t> out,

@@ -1,7 +1,7 @@
 // Files and directories of the local file system, as packing needs them.
 //
-// Errors are part of the result, as an errno: whoever takes the result decides whether to stop or
-// to leave the file out.
+// Errors are part of the result, as an errno: the caller decides whether to stop or to leave the
+// file out.
 #pragma once
 
 #include <sys/stat.h>

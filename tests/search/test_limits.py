@@ -215,7 +215,7 @@ def test_ctrl_c_ends_a_slow_search(archive: Path) -> None:
 
 
 def time_of(process: int) -> float:
-    """Returns the processor time of a process so far, in seconds."""
+    """Returns the CPU time of a process so far, in seconds."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 

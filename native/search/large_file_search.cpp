@@ -267,18 +267,18 @@ std::size_t LargeFileSearch::find_end(const Window& window, bool ends_file, cons
         return end;
     }
     const std::uint64_t searched = text_offset_ + num_old_;
-    if (file_.meaning == NulMeaning::ends_output) {
-        // The walker looks for NULs in the lines that it prints.
-        if (searched == 0 && first_nul_ && *first_nul_ < kLookedAtFirst) {
-            nul_offset_ = first_nul_;
-            walker_.hide_from(0, *nul_offset_);
-        }
-        return end;
-    }
     // What ripgrep reads together may go on in the next piece.
     std::optional<std::uint64_t> nul = first_nul_;
     if (!nul && next != nullptr && next->nul) {
         nul = end_offset_ - mark_size_ + *next->nul;
+    }
+    if (file_.meaning == NulMeaning::ends_output) {
+        // The walker looks for NULs in the lines that it prints.
+        if (searched == 0 && nul && *nul < kLookedAtFirst) {
+            nul_offset_ = nul;
+            walker_.hide_from(0, *nul);
+        }
+        return end;
     }
     const std::string_view complete = window.text.substr(num_old_, end - num_old_);
     const auto found = binary_rule_.advance(complete, searched, ends_file, nul);

@@ -13,6 +13,7 @@ from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 
 RIPGREP = str(shutil.which("rg"))
 
@@ -94,6 +95,22 @@ def test_nuls_and_the_order_of_files(
     expected = subprocess.run(command, cwd=nuls / "tree", stdin=subprocess.DEVNULL, capture_output=True, check=False)
     status = run(["grep", f"-j{threads}", "--sort=path", *options, "foo", str(nuls / "tree.gomp")])
     assert (status, capfdbinary.readouterr().out) == (expected.returncode, expected.stdout)
+
+
+def test_a_short_first_piece(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+    """The NUL that hides the lines of a file that is named is after its first piece, in what ripgrep looks at first."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_bytes(bytes(PIECE - 1000))
+    content = bytearray((b"bar\n" * 999 + b"foo\n") * 4200)
+    content[30_000] = 0
+    (tree / "b").write_bytes(content)
+    pack(tmp_path / "a.gomp", tree, codec=Codec.STORED)
+    for option in ("-n", "-c"):
+        command = [RIPGREP, "--no-config", option, "foo", "b"]
+        expected = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        assert run(["grep", option, "foo", str(tmp_path / "a.gomp"), "b"]) == 0
+        assert capfdbinary.readouterr().out == expected.stdout
 
 
 @pytest.mark.timeout(600)

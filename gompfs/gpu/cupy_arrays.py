@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager
 from typing import Any
 
 import cupy
@@ -42,6 +43,7 @@ class GpuArrays:
         self._keeps_memory = keeps_memory
         self._lock = threading.RLock()
         self._context = cupy.cuda.Device(number)
+        self._allocators: list[AbstractContextManager[None]] = []  # one for each time that it has been entered
         self._staging = Staging()
         self._kernels: dict[tuple[str, str], cupy.cuda.Function] = {}
         self.peak_bytes = 0
@@ -114,13 +116,13 @@ class GpuArrays:
         """See ArrayDevice. Memory comes from a pool of this object, so that it can be freed at the end."""
         self._lock.acquire()
         self._context.__enter__()
-        self._allocator = cupy.cuda.using_allocator(self._pool.malloc)
-        self._allocator.__enter__()
+        self._allocators.append(cupy.cuda.using_allocator(self._pool.malloc))
+        self._allocators[-1].__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         """See ArrayDevice."""
-        self._allocator.__exit__(None, None, None)
+        self._allocators.pop().__exit__(None, None, None)
         self.peak_bytes = max(self.peak_bytes, self._pool.total_bytes())
         if not self._keeps_memory and self._pool.total_bytes() > self._reserved:
             self._pool.free_all_blocks()

@@ -67,8 +67,8 @@ class DeviceRows:
                     raise OSError("they need more temporary space than is allowed")
                 with device:
                     self._arrays = tuple(_written(device, array) for array in self._arrays)
-            except OSError as error:
-                self._arrays, self._error = (), str(error)
+            except (OSError, MemoryError) as error:
+                self._arrays, self._error = (), str(error) or "out of memory"
 
     def keys_of(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Returns the keys of some rows as an array (rows, 2) of high and low halves."""

@@ -101,6 +101,20 @@ def test_answers_that_do_not_fit_on_the_disk(device: HostDevice, monkeypatch: py
         report.read()
 
 
+def test_answers_that_cannot_be_copied_for_lack_of_memory(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(_array: object) -> None:
+        raise MemoryError
+
+    text = text_of(texts(1), device)
+    report = ask(text, (PostingsTask.INVERTED_INDEX, EVERYTHING))
+    with monkeypatch.context() as patched:
+        patched.setattr(device, "download", download)
+        text.release()
+    assert device.reserved == 0
+    with pytest.raises(StatsUnavailableError, match=r"had to be freed.* out of memory"):
+        report.read()
+
+
 @pytest.mark.parametrize("settles", [False, True])
 def test_ranges_of_files(library: Path, monkeypatch: pytest.MonkeyPatch, settles: bool) -> None:
     """If one range of files does not fit, the rows of several are put together; some of them may be in files."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gpus_on_host
@@ -89,3 +90,25 @@ def test_only_large_copies_of_pageable_memory_pass_through_pinned_memory(gpus: G
         assert gpus[0].pinned == before
         device.download(small)
         assert gpus[0].pinned > before
+
+
+def test_a_device_that_is_entered_twice(gpus: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when an answer goes to a file while the next one is computed: afterwards memory comes from where it did."""
+    from gompfs.gpu.cupy_arrays import GpuArrays, cupy
+
+    used: list[object] = []
+
+    @contextmanager
+    def using_allocator(allocator: object) -> Iterator[None]:
+        before = used.copy()
+        used[:] = [allocator]
+        yield
+        used[:] = before
+
+    monkeypatch.setattr(cupy.cuda, "using_allocator", using_allocator)
+    with GpuArrays(0) as device:
+        of_device = used.copy()
+        with device:
+            assert used == of_device
+        assert used == of_device
+    assert used == []

@@ -88,6 +88,7 @@ class TextOnDevice:
         """Yields the blocks of this device that are chosen, perhaps with others, and whether they are damaged.
 
         Raises errors of reading, and MemoryError. A thread reads blocks while the device works on the batch before.
+        Blocks that stayed on the device are left out if they are dropped from there in the meantime.
         """
         numbers = np.flatnonzero(wanted & self._is_here).astype(np.int64)
         cuts = np.flatnonzero(np.diff(self._batch_of_block[numbers])) + 1
@@ -97,20 +98,22 @@ class TextOnDevice:
                 kept = self._find(chosen)
                 following = kept or (chosen, reader.submit(self.device.stage, self._source, chosen.astype(np.uint64)))
                 if waiting is not None:
-                    yield self._decode(waiting)
+                    yield from self._decode(waiting)
                 waiting = following
             if waiting is not None:
-                yield self._decode(waiting)
+                yield from self._decode(waiting)
 
     def _find(self, numbers: Numbers) -> TextBatch | None:
         """Returns a batch that has these blocks, and whose payloads are in device memory, without its text."""
         batch = self._kept.get(int(self._batch_of_block[numbers[0]]))
         return batch if batch is not None and batch.is_valid and np.isin(numbers, batch.numbers).all() else None
 
-    def _decode(self, batch: TextBatch | tuple[Numbers, Future[Any]]) -> TextBatch:
+    def _decode(self, batch: TextBatch | tuple[Numbers, Future[Any]]) -> Iterator[TextBatch]:
         if isinstance(batch, TextBatch):
             assert batch.kept is not None
-            return batch._replace(stream=batch.stream._replace(text=batch.kept.decode()))
+            if (text := batch.kept.decode()) is not None:
+                yield batch._replace(stream=batch.stream._replace(text=text))
+            return
         numbers, sizes = batch[0], self.sizes[batch[0]]
         text, offsets, statuses, kept = self.device.decode_staged(batch[1].result())
         is_damaged = statuses != BlockStatus.OK
@@ -121,4 +124,4 @@ class TextOnDevice:
         decoded = TextBatch(numbers, stream, is_damaged, measure_blocks(self.device, stream), kept)
         if kept is not None and not is_damaged.any():
             self._kept[int(self._batch_of_block[numbers[0]])] = decoded.without_text()
-        return decoded
+        yield decoded

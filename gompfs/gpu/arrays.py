@@ -98,8 +98,11 @@ class KeptBlocks(Protocol):
     def is_valid(self) -> bool:
         """Whether the payloads are still there. If not, what `decode` has returned is undefined."""
 
-    def decode(self) -> Array:
-        """Decodes the blocks, to the same offsets as the first time. Does not wait for the device."""
+    def decode(self) -> Array | None:
+        """Decodes the blocks, to the same offsets as the first time. Does not wait for the device.
+
+        Returns None if the payloads are no longer there.
+        """
 
 
 class TextDevice(ArrayDevice, Protocol):

@@ -231,12 +231,15 @@ class ResidentText:
         """See KeptBlocks.is_valid."""
         return num_losses(self._device) == self._losses
 
-    def decode(self) -> cupy.ndarray:
+    def decode(self) -> cupy.ndarray | None:
         """See KeptBlocks.decode."""
         output = cupy.empty(self._output_bytes, cupy.uint8)
-        for fields in self._content.tasks[:1]:
-            fields[fields.size // NUM_ROWS * (NUM_ROWS - 1) :] = 0  # the counters
-        self._content.write(self._device, self._kernels, output)
+        with self._device.lock:  # memory is freed only under it, after the work that uses it
+            if not self.is_valid:
+                return None
+            for fields in self._content.tasks[:1]:
+                fields[fields.size // NUM_ROWS * (NUM_ROWS - 1) :] = 0  # the counters
+            self._content.write(self._device, self._kernels, output)
         return output
 
 

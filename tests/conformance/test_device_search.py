@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from native_builds import kernel_library
 from search_cases import BLOCK_SIZE, check, found, pack_tree
 from searched_tree import OPTIONS, PATTERNS, make_large_tree, make_tree
-from text_device_on_host import EngineWithDevice, HostTextDevice, StagedOnHost
+from text_device_on_host import EngineWithDevice, HostKeptBlocks, HostTextDevice, StagedOnHost
 from tool_modules import tool_module
 from tree_helpers import pack
 
@@ -154,6 +154,9 @@ def test_blocks_that_stay_on_the_device_are_not_read_again(
         for batch in opened.texts_on_devices([device])[0]._kept.values():
             batch.kept.is_valid = False  # type: ignore[misc, union-attr]
         assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == (first, totals)
+        monkeypatch.setattr(HostKeptBlocks, "decode", lambda _: None)  # dropped after they were found to be there
+        again, fewer = found(opened, SearchQuery((b"rare_word",), prunes=False))
+        assert (again, fewer.scanned_bytes) == (first, 0)
 
 
 @pytest.fixture

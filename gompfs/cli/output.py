@@ -27,7 +27,9 @@ def human_size(size: float) -> str:
 
 
 def human_duration(seconds: float) -> str:
-    """Seconds as 3.2 us, 41.0 ms, 12.3 s, 5:09, 3:05:09, or 2d 3:05."""
+    """Seconds as 0 s, 3.2 us, 41.0 ms, 12.3 s, 5:09, 3:05:09, or 2d 3:05."""
+    if seconds == 0:
+        return "0 s"
     if seconds < 59.95:
         for unit, size in (("us", 1e-6), ("ms", 1e-3)):
             if seconds < 999.5 * size:

@@ -1,4 +1,7 @@
-"""Readable decoders of all codecs, written from docs/format.md. Tests compare the fast decoders with them."""
+"""Readable decoders of all codecs, written from docs/format.md and docs/format-2-codec.md.
+
+Tests compare the fast decoders with them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds violations of docs/format.md in an index, by queries over whole tables, for `gompfs verify`."""
+"""Finds violations of docs/format.md and docs/format-2.md in an index, by queries over whole tables, for `verify`."""
 
 from __future__ import annotations
 

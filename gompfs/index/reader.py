@@ -304,7 +304,7 @@ class IndexReader:
             raise self._image.error(problem.reason)
 
     def problems(self) -> Iterator[Problem]:
-        """Yields violations of docs/format.md. Reads all tables."""
+        """Yields violations of the format. Reads all tables."""
         return find_problems(self._image.query, self.segments(), self._block_size, self._word_rules)
 
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:

@@ -1,4 +1,4 @@
-"""Checks an archive against docs/format.md: blocks, index and grammars. Reports the files that are affected."""
+"""Checks an archive against the documents of the format: blocks, index and grammars. Reports the affected files."""
 
 from __future__ import annotations
 

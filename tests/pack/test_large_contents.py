@@ -188,7 +188,9 @@ def test_a_large_file_shrinks(tmp_path: Path) -> None:
             os.truncate(path, len(CONTENT))
             memory = memoryview(bytearray(b"\xff" * each.size))
             with each.open() as file:
-                assert file.readinto(memory) == each.size  # type: ignore[attr-defined]
+                for start in range(0, each.size, MIB):  # there is one warning for all reads
+                    count = min(MIB, each.size - start)
+                    assert file.readinto(memory[start : start + MIB]) == count  # type: ignore[attr-defined]
                 assert file.readinto(memory[:10]) == 0  # type: ignore[attr-defined]
     assert memory == CONTENT + bytes(len(CONTENT))
     assert source.warnings == [

@@ -43,8 +43,9 @@ _NO_XATTRS = (errno.ENOTSUP, errno.ENODATA, errno.EPERM, errno.EACCES)
 class LocalFileEntry(SourceEntry):
     """A regular file, open as `file_descriptor` until `release`, or with its `content` in memory.
 
-    `has_changed` says whether the file changed while its content was read. If `may_be_left_out` is set, a failed read
-    raises UnreadableFileError instead of PackError.
+    `has_changed` says whether the file changed while its content was read; `read_end` is where a read has met the end
+    of the file, if it came too early. If `may_be_left_out` is set, a failed read raises UnreadableFileError instead of
+    PackError.
     """
 
     file_descriptor: int = -1
@@ -54,6 +55,7 @@ class LocalFileEntry(SourceEntry):
     may_be_left_out: bool = False
     content: memoryview | None = None
     has_changed: bool = False
+    read_end: int | None = None
 
     @property
     def can_reopen(self) -> bool:
@@ -78,7 +80,7 @@ class LocalFileEntry(SourceEntry):
             pieces.append(data)
             missing -= len(data)
         if missing:
-            self._warn_of_shrinking(missing)
+            self._note_end(file_offset + size - missing)
             pieces.append(bytes(missing))
         return b"".join(pieces)
 
@@ -104,7 +106,7 @@ class LocalFileEntry(SourceEntry):
         except OSError as error:
             raise self._unreadable(error) from error
         if missing:
-            self._warn_of_shrinking(missing)
+            self._note_end(file_offset + len(memory) - missing)
         return len(memory)
 
     def open(self) -> BinaryIO:
@@ -123,8 +125,8 @@ class LocalFileEntry(SourceEntry):
         kind = UnreadableFileError if self.may_be_left_out else PackError
         return kind(f"cannot read: {error.strerror}", path=self.local_path)
 
-    def _warn_of_shrinking(self, missing: int) -> None:
-        self._warn(f"file shrank by {missing} bytes; padded with zeros")
+    def _note_end(self, file_offset: int) -> None:
+        self.read_end = file_offset if self.read_end is None else min(self.read_end, file_offset)
 
     def _warn(self, text: str) -> None:
         self.warnings.append(f"{display_path(self.local_path)}: {text}")
@@ -138,6 +140,9 @@ class LocalFileEntry(SourceEntry):
             os.close(descriptor)
             if has_known_size:
                 self.has_changed = now.st_mtime_ns != self.mtime_ns or now.st_size != self.size
+        if self.read_end is not None:
+            self._warn(f"file shrank by {self.size - self.read_end} bytes; padded with zeros")
+            self.read_end = None
         if self.was_read and self.has_changed:
             self._warn("file changed as we read it")
 

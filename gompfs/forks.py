@@ -20,6 +20,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -36,7 +37,15 @@ _held_by_fork: list[threading.RLock] = []
 def call_in_child(owner: _Owner, method: Callable[[_Owner], None]) -> None:
     """Call `method(owner)` in every child that is forked from now on, while `owner` is alive."""
     key = next(_keys)
-    _methods[key] = weakref.ref(owner, lambda _: _methods.pop(key, None)), method
+    _methods[key] = weakref.ref(owner, _remover(_methods, key)), method
+
+
+def _remover(registered: dict[int, Any], key: int) -> Callable[[weakref.ref[Any]], object]:
+    """Returns what removes a key when an object dies.
+
+    It is not Python code: there, the KeyboardInterrupt of a signal could be raised, which would be printed and lost.
+    """
+    return partial(registered.pop, key)
 
 
 class ForkLock:
@@ -48,7 +57,7 @@ class ForkLock:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         key = next(_keys)
-        _locks[key] = weakref.ref(self, lambda _: _locks.pop(key, None))
+        _locks[key] = weakref.ref(self, _remover(_locks, key))
 
     def __enter__(self) -> None:
         with _gate:

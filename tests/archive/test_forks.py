@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import operator
 import os
 import random
 import select
@@ -13,8 +15,10 @@ import textwrap
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -402,3 +406,23 @@ def test_a_fork_does_not_wait_forever_for_a_busy_lock() -> None:
         for _ in range(10):
             assert run_in_child(lambda: lock.__enter__()) == "None"
         assert time.monotonic() - started < 10
+
+
+def test_a_signal_is_not_lost_when_an_object_dies() -> None:
+    """Its handler runs when Python code does, and an error that it raises in the callback of a weakref is ignored."""
+
+    class HandlerError(Exception):
+        pass
+
+    def handler(_number: int, _frame: object) -> None:
+        raise HandlerError
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    locks = [ForkLock()]
+    raise_signal = partial(ctypes.CDLL(None)["raise"], int(signal.SIGUSR1))
+    try:
+        with pytest.raises(HandlerError):
+            deque(map(operator.call, (raise_signal, locks.clear)))  # no Python code runs between the two
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert locks == []

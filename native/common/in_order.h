@@ -30,11 +30,12 @@ class InOrder {
   public:
     explicit InOrder(Steps& steps) : steps_(steps) {}
 
-    // Returns after the last item was taken, or throws what a step has thrown. Threads without work
-    // go back to their pool after a while, so that they can help others while `take` waits for
-    // something.
+    // Returns after the last item was taken, or throws what a step has thrown. If there is no work
+    // for a while, all threads go back to their pool, so that they can help others while `take`
+    // waits for something. They come back when it returns.
     void run(unsigned num_threads) {
         do {
+            is_idle_ = false;
             parallel_for(num_threads, num_threads, [this](std::size_t) { help(); });
         } while (!is_over());
     }
@@ -51,8 +52,10 @@ class InOrder {
         std::unique_lock lock(mutex_);
         const auto has_something_to_do = [this] { return can_take() || can_make() || is_over(); };
         try {
-            while (!is_over() && changed_.wait_for(lock, kLongestWait, has_something_to_do)) {
-                if (can_take()) {
+            while (!is_over() && !is_idle_) {
+                if (!changed_.wait_for(lock, kLongestWait, has_something_to_do)) {
+                    is_idle_ = true;
+                } else if (can_take()) {
                     take(lock);
                 } else if (can_make()) {
                     make(lock);
@@ -110,6 +113,7 @@ class InOrder {
     std::deque<Slot> slots_;  // the items that were made and not taken, in order
     bool are_all_made_ = false;
     bool is_taking_ = false;
+    bool is_idle_ = false;  // a thread has waited in vain, and all are to leave
     bool has_failed_ = false;
 };
 

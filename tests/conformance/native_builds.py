@@ -54,6 +54,11 @@ def item_rows_program() -> Path:
     return _link(sources, [], sanitized=True)
 
 
+def in_order_program() -> Path:
+    """Returns in_order_check.cpp, which has threads work on items in order, as a program with the same sanitizers."""
+    return _link([Path(__file__).with_name("in_order_check.cpp")], ["-pthread"], sanitized=True)
+
+
 def run_kernels_program() -> Path:
     """Returns run_kernels.cpp, which decodes with the kernels, as a program with the same sanitizers."""
     sources = [*_core_sources("codec"), _CUDA_ON_HOST, Path(__file__).with_name("run_kernels.cpp")]
@@ -190,3 +195,4 @@ if __name__ == "__main__":
     fuzz_program()
     tadoc_program()
     item_rows_program()
+    in_order_program()

@@ -81,9 +81,18 @@ std::uint64_t FileWalker::line_number(std::size_t position) {
         counted_to_ = target;
         return num_lines_ + 1;
     }
-    // A line of context before a line that was counted already, or of the window before.
-    const auto counted = static_cast<std::size_t>(counted_to_ - window_offset_);
-    return num_lines_ - count_newlines(window_.substr(position, counted - position)) + 1;
+    // A line of context before a line that was counted already, or of the window before. Often it
+    // follows another one, whose number is known.
+    if (target >= last_context_ && last_context_ >= window_offset_ && context_number_ != 0) {
+        const auto last = static_cast<std::size_t>(last_context_ - window_offset_);
+        context_number_ += count_newlines(window_.substr(last, position - last));
+    } else {
+        const auto counted = static_cast<std::size_t>(counted_to_ - window_offset_);
+        context_number_ =
+            num_lines_ - count_newlines(window_.substr(position, counted - position)) + 1;
+    }
+    last_context_ = target;
+    return context_number_;
 }
 
 // Lines with what the options need to know of them.

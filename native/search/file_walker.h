@@ -86,6 +86,8 @@ class FileWalker {
     std::uint64_t window_offset_ = 0;
     std::uint64_t counted_to_ = 0;  // file offset up to which lines were counted
     std::uint64_t num_lines_ = 0;   // before counted_to_
+    // Of a line before counted_to_: its file offset and its number, or 0 if there was none.
+    std::uint64_t last_context_ = 0, context_number_ = 0;
 };
 
 }  // namespace gompfs::search

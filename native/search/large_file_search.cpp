@@ -322,11 +322,12 @@ void LargeFileSearch::walk(std::string_view text, std::size_t from, std::vector<
 // Keeps what follows `end`, and the lines before it that may be context.
 void LargeFileSearch::keep(std::string_view text, std::size_t end) {
     const bool is_in_piece = text.data() != text_.data();
-    if (!is_in_piece && end <= kMaxOld) {
+    // Much context is looked for again only when there is twice as much text.
+    if (!is_in_piece && end <= std::max(kMaxOld, 2 * num_kept_)) {
         num_old_ = end;
         return;
     }
-    num_old_ = walker_.num_kept(text.substr(0, end));
+    num_old_ = num_kept_ = walker_.num_kept(text.substr(0, end));
     text_offset_ += end - num_old_;
     if (is_in_piece) {
         text_.assign(text.substr(end - num_old_));

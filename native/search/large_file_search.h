@@ -117,6 +117,7 @@ class LargeFileSearch {
     std::optional<std::uint64_t> nul_offset_;  // of the NUL that ends the search, or the output
     std::string text_;                         // from before the next piece
     std::size_t num_old_ = 0;                  // bytes of text_ that were searched already
+    std::size_t num_kept_ = 0;                 // as much of it was context when that was looked for
     std::uint64_t text_offset_ = 0;            // of text_ in the decoded file
     std::uint64_t end_offset_ = 0;             // of the last piece in the file
 };

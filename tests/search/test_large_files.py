@@ -113,6 +113,17 @@ def test_a_short_first_piece(capfdbinary: pytest.CaptureFixture[bytes], tmp_path
         assert capfdbinary.readouterr().out == expected.stdout
 
 
+@pytest.mark.timeout(30)
+def test_many_lines_before_a_match(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+    """Their numbers are not counted from the match back, each time."""
+    num_lines = 1_000_000
+    (tmp_path / "a").write_bytes(b"\n" * num_lines + b"foo\n")
+    pack(tmp_path / "a.gomp", tmp_path / "a")
+    assert run(["grep", "-I", "-n", f"-B{num_lines}", "foo", str(tmp_path / "a.gomp")]) == 0
+    expected = "".join(f"{number}-\n" for number in range(1, num_lines + 1)) + f"{num_lines + 1}:foo\n"
+    assert capfdbinary.readouterr().out == expected.encode()
+
+
 @pytest.mark.timeout(600)
 def test_damage_ends_one_of_several_large_files(capfdbinary: pytest.CaptureFixture[bytes], nuls: Path) -> None:
     """What comes before the damage is searched, and so are the other files."""

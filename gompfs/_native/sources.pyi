@@ -1,7 +1,7 @@
 """Local files and directories, for packing (native/sources)."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 _Status: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 """(mode, uid, gid, seconds and nanoseconds of the modification time, size, device, inode number)"""
@@ -95,7 +95,10 @@ class KnownContents:
         """
 
 class PieceHashes:
-    """The SHA-256 of each piece of 256 KiB of a content that comes in order. The last piece may be shorter."""
+    """The SHA-256 of each piece of a content that comes in order. The last piece may be shorter."""
+
+    PIECE_SIZE: ClassVar[int]
+    """The bytes of a piece; the last one may have fewer."""
 
     digests: bytes
     """The hashes of the pieces that have ended, 32 bytes for each."""

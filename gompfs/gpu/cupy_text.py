@@ -18,7 +18,7 @@ from gompfs.gpu.batch import OUTPUT_ALIGNMENT, GpuBatch, GpuSlice, fetch_statuse
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.cupy_arrays import GpuArrays
 from gompfs.gpu.device import Device
-from gompfs.gpu.staged_text import ResidentText, StagedDecoder, StagedText
+from gompfs.gpu.staged_text import GpuKeptBlocks, StagedDecoder, StagedText
 
 if TYPE_CHECKING:
     from gompfs._native.parts import SymbolTable
@@ -54,7 +54,7 @@ class GpuText(GpuArrays):
 
     def decode_staged(
         self, staged: StagedText
-    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], ResidentText | None]:
+    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], GpuKeptBlocks | None]:
         """See TextDevice.decode_staged."""
         return self._staged.decode(staged, self._decode_work)
 

@@ -86,7 +86,7 @@ class StagedDecoder:
 
     def decode(
         self, staged: StagedText, work: Mapping[str, DecodeWork]
-    ) -> tuple[cupy.ndarray, NDArray[np.uint64], NDArray[np.uint8], ResidentText | None]:
+    ) -> tuple[cupy.ndarray, NDArray[np.uint64], NDArray[np.uint8], GpuKeptBlocks | None]:
         """See TextDevice.decode_staged. The array is allocated by the current allocator."""
         offsets, size = lay_out(staged.source.uncompressed_sizes[staged.numbers], OUTPUT_ALIGNMENT)
         output = cupy.empty(size + PADDING, cupy.uint8)
@@ -112,7 +112,7 @@ class StagedDecoder:
 
     def _decode(
         self, staged: StagedText, offsets: NDArray[np.uint64], output: cupy.ndarray, work: Mapping[str, DecodeWork]
-    ) -> tuple[NDArray[np.uint8], ResidentText | None]:
+    ) -> tuple[NDArray[np.uint8], GpuKeptBlocks | None]:
         device, facts = self._device, staged.facts
         losses = num_losses(device)
         statuses = facts["status"].astype(np.uint8)
@@ -135,7 +135,7 @@ class StagedDecoder:
             kept = None
             # unless the heads of all blocks fit at once
             if stay and len(content) == 1 and not left.size and not statuses.any():
-                kept = ResidentText(device, self._kernels, losses, content[0].copy(), output.size)
+                kept = GpuKeptBlocks(device, self._kernels, losses, content[0].copy(), output.size)
             staged.slot.stream.synchronize()
         if stay:
             sound = facts["status"] == BlockStatus.OK
@@ -213,13 +213,13 @@ class StagedDecoder:
             first += size
 
 
-class ResidentText:
+class GpuKeptBlocks:
     """See KeptBlocks. Remembers where the payloads are, and the heads that they need."""
 
     def __init__(
         self, device: Device, kernels: RangeKernels, losses: tuple[int, int], content: _Content, output_bytes: int
     ) -> None:
-        """The blocks are valid until `device` has other `losses`. Uses the memory of `content`."""
+        """The blocks are valid as long as num_losses(device) is `losses`. Uses the memory of `content`."""
         self._device = device
         self._kernels = kernels
         self._losses = losses

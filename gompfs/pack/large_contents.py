@@ -13,7 +13,6 @@ from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.threads import default_threads
 
 _HASH_SIZE = 32
-_PIECE_SIZE = 256 << 10  # as in native/sources/piece_hashes.h
 _MOST_AT_ONCE = 16 << 20
 
 
@@ -43,13 +42,13 @@ class LargeContents:
         if not equal:
             return None
         self._memory = self._memory or memoryview(bytearray(_MOST_AT_ONCE))
-        position, size = 0, _PIECE_SIZE  # most files that differ do so in their first piece
+        position, size = 0, PieceHashes.PIECE_SIZE  # most files that differ do so in their first piece
         with entry.open() as file:
             while equal and position < entry.size:
                 memory = self._memory[: min(size, entry.size - position)]
                 if fill(file, memory) < len(memory):
                     return None
-                first = position // _PIECE_SIZE * _HASH_SIZE
+                first = position // PieceHashes.PIECE_SIZE * _HASH_SIZE
                 hashes = PieceHashes()
                 hashes.append(memory, default_threads())
                 hashes.finish()

@@ -41,6 +41,7 @@ void bind_large_files(nb::module_& sources) {
         .def(nb::init<>())
         .def("append", &append, "content"_a, "num_threads"_a)
         .def("finish", &PieceHashes::finish)
+        .def_prop_ro_static("PIECE_SIZE", [](nb::handle) { return PieceHashes::kPieceSize; })
         .def_prop_ro("digests", &digests);
     sources.def("read_range", &read, "descriptor"_a, "file_offset"_a, "out"_a, "num_threads"_a);
 }

@@ -108,8 +108,7 @@ class LargeFileSearch {
     std::atomic<bool> has_ended_{false};
 
     // Of the pieces that were taken.
-    std::unique_ptr<TextPiece>
-        held_;  // the last one, which is put together when the next one comes
+    std::unique_ptr<TextPiece> held_;  // the last one; waits for the one after it
     std::optional<Utf16Decoder> utf16_;
     MatchSession session_, session_between_;  // for lines that are printed, and for those between
     BinaryRule binary_rule_;

@@ -11,9 +11,8 @@ bool ScannedFile::has_nul() const {
                        [](const Block& block) { return block.has_nul; });
 }
 
-// Where the line begins that goes on at the beginning of a block, or the line that many lines
-// before it; if possible, the beginning of the last line of an earlier block. The result is a
-// block, and an offset in it.
+// Where to begin reading, to have the line that is open where `block` begins, and num_before lines
+// before it: an earlier block, and the offset of its last line. May be earlier than necessary.
 ScannedFile::Position ScannedFile::begin_before(std::size_t block, std::size_t num_before) const {
     std::uint64_t num_lines = 0;
     while (block-- > 0) {
@@ -25,8 +24,8 @@ ScannedFile::Position ScannedFile::begin_before(std::size_t block, std::size_t n
     return {0, 0};
 }
 
-// The end of the blocks in which the line ends that goes on at the beginning of a block, and that
-// many lines after it.
+// The block before which to end reading, to have the rest of the line that is open where `block`
+// begins, and num_after lines after it.
 std::size_t ScannedFile::end_after(std::size_t block, std::size_t num_after) const {
     for (std::uint64_t num_lines = 0; block < blocks_.size() && num_lines <= num_after; ++block) {
         num_lines += blocks_[block].num_lines;

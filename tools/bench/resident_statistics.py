@@ -190,12 +190,13 @@ def _measure_questions(
 def _questions(archive: Archive, grammars: Sequence[Grammar]) -> Mapping[str, tuple[str, StatsQuery]]:
     """Returns words from rare to frequent, phrases of the largest file, and a small, a median and the largest file."""
     words = [line.split(b"\t")[0] for line in compute(b"wordcount", archive).read().splitlines()]
+    numbers = archive.inode_numbers()
     sizes = sorted(
         (int(count), int(ino))
         for grammar in grammars
         for _, inos, counts in grammar.files()
         for ino, count in zip(inos, counts, strict=True)
-        if ino in archive.inode_numbers() and count > 0
+        if ino in numbers and count > 0
     )
     if not words or not sizes:
         raise click.ClickException("the archive has no words")

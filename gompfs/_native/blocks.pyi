@@ -194,6 +194,12 @@ class RangePlan:
         Raises MemoryError if they need more than `memory` bytes. Then it may be called again.
         """
 
+    def overrun_block(self, uncompressed_sizes: NDArray[np.uint32]) -> int | None:
+        """Returns the first block with a piece that ends after the end of the block, or None.
+
+        Then an extent crosses the end of a segment. `uncompressed_sizes` has a value for each block of the stream.
+        """
+
     def range_of(self, block: int) -> int:
         """Returns the first range that has bytes of a block."""
 
@@ -202,6 +208,47 @@ class RangePlan:
 
         `use_source` as in `BlockReader.decode_into`. If it fails, `out` has arbitrary bytes.
         """
+
+class SliceColumns:
+    """The arrays that kernels need to read some blocks of a plan, see native/blocks/slice_columns.h.
+
+    Blocks that the device decodes come first, grouped by codec; then stored and damaged ones.
+    """
+
+    bounds: list[tuple[int, int]]
+    """Where each column begins and ends in the memory that `write` fills: tasks (see gompfs.gpu.batch.describe); of
+    each block, the address of its content (u64), BlockStatus (u8), size (u32) and checksum (u64); of each piece, the
+    block, begin and size (u32), and the offset in the output (u64)."""
+    size: int
+    """The number of bytes of all columns."""
+    content_size: int
+    """The number of bytes of memory for the contents of the blocks that the device decodes."""
+    num_decoded: list[int]
+    """How many blocks of each codec the device decodes, by the codec's number."""
+    num_pieces: int
+    """The number of pieces."""
+    has_checksums: bool
+    """Whether the checksum of any content is known."""
+    indexes: NDArray[np.int64]
+    """The indexes of the blocks in the plan, in the order of the columns."""
+
+    def __init__(
+        self,
+        plan: RangePlan,
+        indexes: NDArray[np.int64],
+        facts: Buffer,
+        head_statuses: NDArray[np.uint8],
+        heads: NDArray[np.uint64],
+        payloads: NDArray[np.uint64],
+    ) -> None:
+        """Lays out the columns for the blocks of `plan` with these indexes.
+
+        Each block has a record (gompfs.gpu.block_source.STAGED), a BlockStatus and the device address of what it needs
+        to be decoded, and the device address of its payload. Raises ValueError if there is no such block.
+        """
+
+    def write(self, out: Buffer, content: int) -> None:
+        """Writes the columns to `out`, of `size` bytes. Contents will be decoded to the device address `content`."""
 
 def stage_blocks(
     descriptor: int | None,

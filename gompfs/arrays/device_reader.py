@@ -47,12 +47,9 @@ class DeviceReader:
 
     def _check_ends(self, plan: RangePlan, error_of: DamageAt) -> None:
         """Raise an error if a piece ends after the end of its block: an extent crosses the end of a segment."""
-        sizes = np.repeat(self._source.uncompressed_sizes[plan.blocks], np.diff(plan.first_pieces))
-        is_outside = plan.begins + plan.sizes > sizes
-        if is_outside.any():
-            piece = int(np.argmax(is_outside))
-            block = int(np.searchsorted(plan.first_pieces, piece, "right")) - 1
-            raise error_of(int(plan.blocks[block]), BlockStatus.OK)
+        block = plan.overrun_block(self._source.uncompressed_sizes)
+        if block is not None:
+            raise error_of(block, BlockStatus.OK)
 
 
 def _settle(plan: RangePlan, read: RangeRead, error_of: DamageAt) -> None:

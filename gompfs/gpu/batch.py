@@ -273,7 +273,7 @@ class GpuBatch:
             fields[:] = columns.view(np.uint8)
             on_device = slot.device("fields", columns.nbytes)
             on_device.set(fields, slot.stream)
-            launch(device, facts["codec"], on_device, output, statuses)
+            launch(device, count_codecs(facts["codec"]), on_device, output, statuses)
             self._fetch(gpu_slice, output, statuses)
 
     def _output_of(self, gpu_slice: GpuSlice) -> cupy.ndarray:
@@ -378,22 +378,29 @@ def describe(
     return rows.ravel()
 
 
+def count_codecs(codecs: NDArray[np.integer]) -> list[int]:
+    """Returns how many blocks have each codec, by the codec's number."""
+    counts = [0] * (max(Codec) + 1)
+    for codec in KERNELS:
+        counts[codec] = int(np.count_nonzero(codecs == codec))
+    return counts
+
+
 def launch(
-    device: Device,
-    codecs: NDArray[np.uint32],
-    fields: cupy.ndarray,
-    output: cupy.ndarray,
-    statuses: cupy.ndarray,
+    device: Device, num_blocks: Sequence[int], fields: cupy.ndarray, output: cupy.ndarray, statuses: cupy.ndarray
 ) -> None:
-    """Starts one kernel per codec on the current stream; `fields` are the bytes of `describe`."""
-    count = codecs.size
+    """Starts one kernel per codec on the current stream; `fields` are the bytes of `describe`.
+
+    `num_blocks` says how many blocks have each codec, by the codec's number.
+    """
+    count = sum(num_blocks)
     payloads_from = np.uint64(0)  # the offsets are absolute addresses, since payloads may be in several allocations
     rows = fields.view(cupy.uint64)
     sizes = rows[3 * count : 4 * count].view(cupy.uint32)
     counters = rows[4 * count :].view(cupy.uint32)
     start = 0
     for codec in KERNELS:
-        end = start + int(np.count_nonzero(codecs == codec))
+        end = start + num_blocks[codec]
         if end > start:
             heads = (rows[2 * count + start : 2 * count + end],) if codec in _CODECS_WITH_HEADS else ()
             device.launch(
@@ -412,13 +419,13 @@ def lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint
     return (ends - padded).astype(np.uint64), int(ends[-1])
 
 
-def slice_ends(total: int, slice_bytes: int) -> NDArray[np.uint64]:
+def slice_ends(total: int, slice_bytes: int, first_bytes: int = _FIRST_SLICE_BYTES) -> NDArray[np.uint64]:
     """Returns where the slices end when `total` bytes of output are cut.
 
-    If they fit in `slice_bytes`, there is one slice. Otherwise each slice is twice as large as the one before, up to
-    `slice_bytes`.
+    If they fit in `slice_bytes`, there is one slice. Otherwise the first has `first_bytes`, and each other is twice as
+    large as the one before, up to `slice_bytes`.
     """
-    size = slice_bytes if total <= slice_bytes else min(_FIRST_SLICE_BYTES, slice_bytes)
+    size = slice_bytes if total <= slice_bytes else min(first_bytes, slice_bytes)
     ends = [size]
     while ends[-1] < total:
         size = min(2 * size, slice_bytes)

@@ -19,8 +19,9 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
-from gompfs.gpu.batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out, slice_ends
+from gompfs._native.blocks import SliceColumns
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
+from gompfs.gpu.batch import PAYLOAD_ALIGNMENT, launch, lay_out, slice_ends
 from gompfs.gpu.block_source import STAGED, BlockSource, load_heads
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.range_slots import RangeDevice, RangeSlot
@@ -28,26 +29,21 @@ from gompfs.gpu.range_slots import RangeDevice, RangeSlot
 if TYPE_CHECKING:
     from gompfs._native.blocks import RangePlan
 
+_FIRST_SLICE_BYTES = 64 << 20
 _UPLOAD_BYTES = 64 << 20
+_FIRST_UPLOAD_BYTES = 8 << 20  # small, so that the device starts early
 
 
 class _Blocks(NamedTuple):
-    """Blocks of a slice, in columns: their numbers, the records of their headers, their statuses, and addresses."""
+    """Blocks of a slice, in columns: see SliceColumns."""
 
     numbers: NDArray[np.uint64]
     facts: NDArray[np.void]
-    statuses: NDArray[np.uint8]
-    payloads: NDArray[np.uint64]
+    head_statuses: NDArray[np.uint8]
     heads: NDArray[np.uint64]
-    arriving: NDArray[np.bool_]
-    """Which payloads will stay in device memory, once this slice is done."""
-
-    def take(self, order: NDArray[np.intp]) -> _Blocks:
-        """Returns the blocks with these indexes, in this order."""
-        return _Blocks(
-            self.numbers[order], self.facts[order], self.statuses[order], self.payloads[order], self.heads[order],
-            self.arriving[order],
-        )  # fmt: skip
+    payloads: NDArray[np.uint64]
+    arriving: NDArray[np.intp]
+    """The indexes of those whose payloads will stay in device memory, once this slice is done."""
 
 
 class RangeRead:
@@ -131,14 +127,15 @@ class RangeReader:
         """Cuts the blocks of a plan into slices: larger ones if all payloads are on the device."""
         if not blocks.size:
             return []
-        sizes = self._source.uncompressed_sizes[blocks].astype(np.uint64)
-        largest = self._ranges.slice_bytes
-        if not self._payloads[blocks].all():
-            largest = min(largest, _UPLOAD_BYTES)
-        numbers = np.searchsorted(
-            slice_ends(int(sizes.sum()), largest), np.cumsum(sizes, dtype=np.uint64) - sizes, side="right"
-        )
-        return np.split(np.arange(blocks.size), np.flatnonzero(np.diff(numbers)) + 1)
+        numbers = blocks.view(np.int64)
+        ends = np.cumsum(self._source.uncompressed_sizes.take(numbers), dtype=np.uint64)
+        sizes = self._ranges.slice_bytes, _FIRST_SLICE_BYTES
+        if not self._payloads.take(numbers).all():
+            sizes = min(self._ranges.slice_bytes, _UPLOAD_BYTES), _FIRST_UPLOAD_BYTES
+        # a block belongs to the slice that its first byte is in
+        bounds = np.searchsorted(ends, slice_ends(int(ends[-1]), *sizes)[:-1]) + 1
+        slices = np.split(np.arange(blocks.size), bounds)
+        return [indexes for indexes in slices if indexes.size]
 
     def _queue(
         self, slot: RangeSlot, plan: RangePlan, indexes: NDArray[np.intp], output: cupy.ndarray, read: RangeRead
@@ -147,53 +144,57 @@ class RangeReader:
 
         Returns those that must be in another slice, because their heads have no space beside those of the others.
         """
-        numbers = plan.blocks[indexes]
+        numbers = plan.blocks.take(indexes)
         symbols = self._source.symbols(numbers)
-        heads, statuses = load_heads(self._device.heads, symbols)
-        is_left = (symbols.indexes >= 0) & (heads == 0) & (statuses == BlockStatus.OK)
+        heads, of_heads = load_heads(self._device.heads, symbols)
+        is_left = (symbols.indexes >= 0) & (heads == 0) & (of_heads == BlockStatus.OK)
+        left: NDArray[np.intp] = indexes[is_left]
         with slot.stream:
-            if is_left.all():
-                is_left[:] = False
+            if 0 < left.size == indexes.size:
+                left = left[:0]
                 blocks = self._decode_on_host(slot, numbers)
             else:
-                is_chosen = ~is_left
-                blocks = self._load(slot, numbers[is_chosen], heads[is_chosen], statuses[is_chosen])
-            self._queue_blocks(slot, plan, indexes[~is_left], blocks, output, read)
-        left: NDArray[np.intp] = indexes[is_left]
+                if left.size:
+                    is_chosen = ~is_left
+                    numbers, heads, of_heads = numbers[is_chosen], heads[is_chosen], of_heads[is_chosen]
+                    indexes = indexes[is_chosen]
+                blocks = self._load(slot, numbers, heads, of_heads)
+            self._queue_blocks(slot, plan, indexes, blocks, output, read)
         return left
 
     def _load(
         self, slot: RangeSlot, numbers: NDArray[np.uint64], heads: NDArray[np.uint64], of_heads: NDArray[np.uint8]
     ) -> _Blocks:
         """Returns blocks whose payloads are on the device, or on the way there."""
-        facts, payloads = self._facts[numbers], self._payloads[numbers]
-        arriving = np.zeros(numbers.size, np.bool_)
+        indexes = numbers.view(np.int64)
+        facts, payloads = self._facts.take(indexes), self._payloads.take(indexes)
+        arriving = np.zeros(0, np.intp)
         absent = np.flatnonzero(payloads == 0)
         if absent.size:
-            targets, size = lay_out(self._source.compressed_sizes[numbers[absent]], PAYLOAD_ALIGNMENT)
+            targets, size = lay_out(self._source.compressed_sizes.take(indexes[absent]), PAYLOAD_ALIGNMENT)
             pinned = slot.pinned("payloads", size)
-            facts[absent] = self._source.stage(numbers[absent], targets, pinned.data)
+            staged = self._source.stage(numbers[absent], targets, pinned.data)
+            facts.put(absent, staged)
             kept = self._device.store.reserve(size + PADDING)
             on_device = slot.device("payloads", size + PADDING) if kept is None else kept
             on_device[:size].set(pinned, slot.stream)
             payloads[absent] = targets + np.uint64(on_device.data.ptr + BLOCK_HEADER_SIZE)
-            arriving[absent] = (kept is not None) & (facts["status"][absent] == BlockStatus.OK)
-        # a block has the status of its head if that is damaged, whatever the block is like
-        statuses = np.where(of_heads != BlockStatus.OK, of_heads, facts["status"]).astype(np.uint8)
-        return _Blocks(numbers, facts, statuses, payloads, heads, arriving)
+            if kept is not None:
+                arriving = absent[staged["status"] == BlockStatus.OK]
+        return _Blocks(numbers, facts, of_heads, heads, payloads, arriving)
 
     def _decode_on_host(self, slot: RangeSlot, numbers: NDArray[np.uint64]) -> _Blocks:
         """Returns blocks whose heads do not fit on the device, decoded by the host, as if they were stored."""
         facts = np.zeros(numbers.size, STAGED)
         sizes = facts["uncompressed_size"] = self._source.uncompressed_sizes[numbers]
         pinned = slot.pinned("payloads", int(sizes.sum()))
-        statuses = np.array(self._source.decode(numbers, pinned.data, verify=self._verify), np.uint8)
+        facts["status"] = self._source.decode(numbers, pinned.data, verify=self._verify)
         on_device = slot.device("payloads", pinned.size + PADDING)
         on_device[: pinned.size].set(pinned, slot.stream)
         ends = np.cumsum(sizes, dtype=np.uint64)
         payloads = ends - sizes + np.uint64(on_device.data.ptr)
         nothing = np.zeros(numbers.size, np.uint64)
-        return _Blocks(numbers, facts, statuses, payloads, nothing, np.zeros(numbers.size, np.bool_))
+        return _Blocks(numbers, facts, nothing.astype(np.uint8), nothing, payloads, np.zeros(0, np.intp))
 
     def _queue_blocks(
         self,
@@ -205,41 +206,24 @@ class RangeReader:
         read: RangeRead,
     ) -> None:
         """Queues the decoding of blocks and the copying of their pieces."""
-        is_decoded = (blocks.statuses == BlockStatus.OK) & (blocks.facts["codec"] != Codec.STORED)
-        decoded = np.flatnonzero(is_decoded)
-        decoded = decoded[np.argsort(blocks.facts["codec"][decoded], kind="stable")]
-        order = np.concatenate([decoded, np.flatnonzero(~is_decoded)])
-        indexes, to_decode, blocks = indexes[order], blocks.take(decoded), blocks.take(order)
-        sizes = to_decode.facts["uncompressed_size"]
-        offsets, size = lay_out(sizes, OUTPUT_ALIGNMENT) if decoded.size else (np.zeros(0, np.uint64), 0)
-        content = slot.device("content", size + PADDING)
-        sources = np.concatenate([offsets + np.uint64(content.data.ptr), blocks.payloads[decoded.size :]])
-        pieces = self._pieces_of(plan, indexes)
-        sizes, checksums = (np.ascontiguousarray(blocks.facts[name]) for name in ("uncompressed_size", "content_xxh3"))
-        tasks = describe(to_decode.facts, to_decode.payloads, offsets, to_decode.heads)
-        fields, at, statuses, of_blocks, expected, *of_pieces = slot.upload(
-            [tasks, sources, blocks.statuses, sizes, checksums, *pieces]
-        )
-        if decoded.size:
-            launch(self._device, to_decode.facts["codec"], fields, content, statuses)
-        if self._verify and checksums.any():  # what the host has decoded has none, and was checked there
-            self._ranges.kernels.check(at.size, at, of_blocks, expected, statuses)
-        self._ranges.kernels.gather(pieces[0].size, at, statuses, *of_pieces, output)
+        numbers, facts, head_statuses, heads, payloads, arriving = blocks
+        columns = SliceColumns(plan, indexes, facts.data, head_statuses, heads, payloads)
+        content = slot.device("content", columns.content_size + PADDING)
+        fields, sources, statuses, sizes, checksums, *of_pieces = slot.upload_slice(columns, content)
+        num_decoded = columns.num_decoded
+        if any(num_decoded):
+            launch(self._device, num_decoded, fields, content, statuses)
+        if self._verify and columns.has_checksums:  # what the host has decoded has none, and was checked there
+            self._ranges.kernels.check(indexes.size, sources, sizes, checksums, statuses)
+        self._ranges.kernels.gather(columns.num_pieces, sources, statuses, *of_pieces, output)
 
         def take(found: NDArray[np.uint8]) -> None:
             # the kernels leave the statuses of blocks that the host has found to be damaged
-            read.statuses[indexes] = found
-            numbers = blocks.numbers[blocks.arriving]
-            self._payloads[numbers], self._facts[numbers] = (
-                blocks.payloads[blocks.arriving], blocks.facts[blocks.arriving],
-            )  # fmt: skip
+            if found.any():
+                read.statuses[columns.indexes] = found
+            if arriving.size:
+                arrived = numbers.view(np.int64)[arriving]
+                self._facts.put(arrived, facts.take(arriving))
+                self._payloads.put(arrived, payloads.take(arriving))
 
-        slot.end_with(statuses, take, has_arriving=bool(blocks.arriving.any()))
-
-    def _pieces_of(self, plan: RangePlan, indexes: NDArray[np.intp]) -> list[NDArray[np.unsignedinteger]]:
-        """Returns the pieces of some blocks in columns, as gather_pieces needs them."""
-        firsts = plan.first_pieces[indexes].astype(np.int64)
-        counts = plan.first_pieces[indexes + 1] - firsts
-        of_blocks = np.repeat(np.arange(indexes.size, dtype=np.uint32), counts)
-        pieces = np.arange(of_blocks.size) + np.repeat(firsts - (np.cumsum(counts) - counts), counts)
-        return [of_blocks, plan.begins[pieces], plan.sizes[pieces], plan.targets[pieces]]
+        slot.end_with(statuses, take, has_arriving=bool(arriving.size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cupy
 import numpy as np
@@ -14,6 +14,9 @@ from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.batch import lay_out
 from gompfs.gpu.cuda import load_kernel
 from gompfs.gpu.device import LEAST_SLICE_BYTES, Device, Slot
+
+if TYPE_CHECKING:
+    from gompfs._native.blocks import SliceColumns
 
 _NUM_SLOTS = 6
 _SLICE_BYTES = 256 << 20
@@ -42,6 +45,16 @@ class RangeSlot(Slot):
             pinned[where] = column.view(np.uint8)
         on_device.set(pinned, self.stream)
         return [on_device[where].view(column.dtype) for where, column in zip(ranges, columns, strict=True)]
+
+    def upload_slice(self, columns: SliceColumns, content: cupy.ndarray) -> list[cupy.ndarray]:
+        """Queues the copy of columns to device memory, in one piece. Returns their bytes there, in order.
+
+        Contents will be decoded to `content`.
+        """
+        pinned, on_device = self.pinned("columns", columns.size), self.device("columns", columns.size)
+        columns.write(pinned.data, int(content.data.ptr))
+        on_device.set(pinned, self.stream)
+        return [on_device[begin:end] for begin, end in columns.bounds]
 
     def end_with(
         self, statuses: cupy.ndarray, take: Callable[[NDArray[np.uint8]], None], *, has_arriving: bool

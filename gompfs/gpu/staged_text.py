@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out
+from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, count_codecs, describe, launch, lay_out
 from gompfs.gpu.block_source import BlockSource, BlockSymbols, load_heads
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.device import Device
@@ -53,7 +53,7 @@ class _Content(NamedTuple):
         """Queues the work on the current stream. The counters of the tasks must be 0."""
         if self.tasks:
             fields, statuses = self.tasks
-            launch(device, self.codecs, fields, output, statuses)
+            launch(device, count_codecs(self.codecs), fields, output, statuses)
         if self.copies:
             kernels.gather(self.copies[0].size, *self.copies, output)
 

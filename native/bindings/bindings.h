@@ -51,6 +51,7 @@ void bind_tree_content(nanobind::module_& sources);
 void bind_block_reader(nanobind::module_& blocks);
 void bind_content_loader(nanobind::module_& blocks);
 void bind_range_plan(nanobind::module_& blocks);
+void bind_slice_columns(nanobind::module_& blocks);
 void bind_stored_sizes(nanobind::module_& blocks);
 
 // gompfs._native.search

@@ -64,9 +64,10 @@ NB_MODULE(_native, module) {
     gompfs::add_submodule(module, "sources", "Local files and directories, for packing.",
                           {gompfs::bind_loaded_files, gompfs::bind_file_loader,
                            gompfs::bind_large_files, gompfs::bind_tree_content});
-    gompfs::add_submodule(module, "blocks", "Reads of decoded blocks.",
-                          {gompfs::bind_stored_sizes, gompfs::bind_block_reader,
-                           gompfs::bind_range_plan, gompfs::bind_content_loader});
+    gompfs::add_submodule(
+        module, "blocks", "Reads of decoded blocks.",
+        {gompfs::bind_stored_sizes, gompfs::bind_block_reader, gompfs::bind_range_plan,
+         gompfs::bind_slice_columns, gompfs::bind_content_loader});
     gompfs::add_submodule(module, "gpu",
                           "Small batches of blocks, decoded on a GPU, and copies to pinned memory.",
                           {gompfs::bind_small_batches, gompfs::bind_host_copy});

@@ -13,8 +13,8 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/bound_plan.h"
 #include "bindings/buffer_view.h"
-#include "blocks/block_reader.h"
 #include "blocks/staged_blocks.h"
 
 namespace nb = nanobind;
@@ -26,20 +26,6 @@ namespace {
 std::optional<ReadFailure> failure_or_none(const ReadFailure& failure) {
     return failure ? std::make_optional(failure) : std::nullopt;
 }
-
-// A plan, and why it could not be made.
-struct BoundPlan {
-    ReadFailure failure;
-    RangePlan plan;
-
-    BoundPlan(BlockReader& reader, const std::vector<FileRange>& ranges)
-        : plan(
-              reader.num_blocks(), reader.block_size(),
-              [&reader](std::uint64_t ino, std::shared_ptr<const FileLayout>& file) {
-                  return reader.find_file(ino, file);
-              },
-              ranges, failure) {}
-};
 
 std::vector<FileRange> ranges_of(const Array<std::uint64_t>& inos,
                                  const Array<std::uint64_t>& begins,
@@ -138,6 +124,12 @@ void bind_range_plan(nb::module_& blocks) {
             "range_of",
             [](const BoundPlan& bound, std::uint64_t block) { return bound.plan.range_of(block); },
             "block"_a)
+        .def(
+            "overrun_block",
+            [](const BoundPlan& bound, const Array<std::uint32_t>& sizes) {
+                return bound.plan.overrun_block(as_span(sizes));
+            },
+            "uncompressed_sizes"_a)
         .def("decode", &decode, "reader"_a, "out"_a, "num_threads"_a, "use_source"_a);
     blocks.def("stage_blocks", &stage, "descriptor"_a.none(), "archive_offsets"_a,
                "compressed_sizes"_a, "uncompressed_sizes"_a, "supplements"_a, "targets"_a, "out"_a,

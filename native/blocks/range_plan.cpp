@@ -92,6 +92,21 @@ ReadFailure RangePlan::locate(std::uint64_t memory) {
     return {};
 }
 
+std::optional<std::uint64_t> RangePlan::overrun_block(std::span<const std::uint32_t> sizes) const {
+    if (sizes.size() < num_blocks_) {
+        throw std::invalid_argument("each block needs a size");
+    }
+    for (std::size_t index = 0; index < blocks_.size(); ++index) {
+        const std::uint64_t size = sizes[blocks_[index]];
+        for (std::size_t piece = first_pieces_[index]; piece < first_pieces_[index + 1]; ++piece) {
+            if (std::uint64_t{begins_[piece]} + sizes_[piece] > size) {
+                return blocks_[index];
+            }
+        }
+    }
+    return std::nullopt;
+}
+
 std::size_t RangePlan::range_of(std::uint64_t block) const {
     const auto found = std::lower_bound(blocks_.begin(), blocks_.end(), block) - blocks_.begin();
     const auto index = static_cast<std::size_t>(found);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -67,6 +68,10 @@ class RangePlan {
     const std::vector<std::uint64_t>& targets() const { return targets_; }
 
     const std::vector<OutputRange>& holes() const { return holes_; }
+
+    // Returns the first block with a piece that ends after the end of the block: an extent crosses
+    // the end of a segment. `sizes` has the uncompressed size of each block of the stream.
+    std::optional<std::uint64_t> overrun_block(std::span<const std::uint32_t> sizes) const;
 
     // The first range that has bytes of a block of the plan.
     std::size_t range_of(std::uint64_t block) const;

@@ -15,7 +15,7 @@ from gompfs.codec.constants import BLOCK_HEADER_SIZE
 from gompfs.codec.headers import read_headers
 from gompfs.codec.stored_head import StoredWords
 from gompfs.engine.gpu import GpuEngine
-from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out
+from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, count_codecs, describe, launch, lay_out
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.head_memory import head_memory
 from gompfs.gpu.heads import HeadTask, pack_words
@@ -38,6 +38,7 @@ class ResidentBlocks:
         self._facts = read_headers(blocks, symbols)
         if self._facts["status"].any() or not self._facts["codec"].all():
             raise ValueError("only undamaged, compressed blocks can stay in device memory")
+        self._num_blocks = count_codecs(self._facts["codec"])
         self._device = engine.first_device
         offsets, size = lay_out(self._facts["payload_size"], PAYLOAD_ALIGNMENT)
         output_offsets, self.output_bytes = lay_out(self._facts["uncompressed_size"], OUTPUT_ALIGNMENT)
@@ -59,7 +60,7 @@ class ResidentBlocks:
         The blocks are decoded into `output`, each at a multiple of 32 bytes.
         """
         self._fields[8 * (NUM_ROWS - 1) * self._facts.size :].fill(0)
-        launch(self._device, self._facts["codec"], self._fields, self.output, self._statuses)
+        launch(self._device, self._num_blocks, self._fields, self.output, self._statuses)
 
     def all_decoded(self) -> bool:
         """Waits for the last decode and returns whether every payload was valid."""

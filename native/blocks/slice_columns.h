@@ -1,0 +1,96 @@
+// The arrays that kernels need to read some blocks of a plan, written to one memory in one pass.
+//
+// These blocks are a slice. The ones that the device decodes come first, grouped by codec: their
+// contents are laid out one after another in memory of the device. The others are stored or
+// damaged. In every array of blocks, and in the numbers of blocks that pieces have, they are in
+// this order. Pieces are grouped by block in the same order.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "blocks/range_plan.h"
+#include "blocks/staged_blocks.h"
+#include "codec/codec.h"
+
+namespace gompfs {
+
+// The blocks of a slice. Each has a value in every array.
+struct SliceBlocks {
+    std::span<const std::int64_t> indexes;  // in the plan
+    std::span<const StagedBlock> facts;
+    std::span<const std::uint8_t> head_statuses;  // a BlockStatus of what it needs to be decoded
+    std::span<const std::uint64_t> heads;         // the address of that, or 0
+    std::span<const std::uint64_t> payloads;      // the addresses of the payloads
+};
+
+class SliceColumns {
+  public:
+    static constexpr std::size_t kNumCodecs =
+        static_cast<std::size_t>(Codec::gompresso_bit_dictionary) + 1;
+
+    enum Column : std::size_t {
+        tasks,        // of decoded blocks; see `describe` in gompfs/gpu/batch.py
+        sources,      // the address of each block's content
+        statuses,     // a BlockStatus: that of what the block needs, unless that is ok
+        block_sizes,  // uncompressed
+        checksums,    // of contents
+        of_blocks,    // the block of each piece
+        begins,       // of pieces in their blocks
+        sizes,        // of pieces
+        targets,      // of pieces in the output
+        num_columns
+    };
+
+    // Lays out the columns. The plan and the arrays must live as long as this object. Throws
+    // std::invalid_argument if an index or a codec does not exist.
+    SliceColumns(const RangePlan& plan, const SliceBlocks& blocks);
+
+    // Where each column begins and ends, at multiples of 16; the last one ends at size().
+    std::pair<std::size_t, std::size_t> bounds(std::size_t column) const {
+        return {begins_.at(column), begins_.at(column) + num_bytes_.at(column)};
+    }
+    std::size_t size() const { return begins_.back() + num_bytes_.back(); }
+
+    // The memory that the contents of the decoded blocks need.
+    std::uint64_t content_size() const { return content_size_; }
+
+    // How many blocks of each codec are decoded.
+    const std::array<std::uint32_t, kNumCodecs>& num_decoded() const { return num_decoded_; }
+
+    std::size_t num_pieces() const { return num_pieces_; }
+
+    // Whether the checksum of any block's content is known.
+    bool has_checksums() const { return has_checksums_; }
+
+    // The indexes of the blocks in the plan, in the order of the columns.
+    std::vector<std::int64_t> indexes() const;
+
+    // Writes the columns to `out`, which has size() bytes. The contents of the decoded blocks will
+    // be at the device address `content`, a multiple of 32.
+    void write(MutableBytes out, std::uint64_t content) const;
+
+  private:
+    template <typename Value>
+    std::span<Value> column(MutableBytes out, Column number) const;
+    void write_tasks(MutableBytes out, std::uint64_t content) const;
+    void write_blocks(MutableBytes out) const;
+    void write_pieces(MutableBytes out) const;
+
+    const RangePlan& plan_;
+    const SliceBlocks blocks_;
+    std::vector<std::uint8_t> statuses_;
+    std::vector<std::uint32_t> order_;  // of the blocks
+    std::array<std::uint32_t, kNumCodecs> num_decoded_{};
+    std::size_t total_decoded_ = 0;
+    std::size_t num_pieces_ = 0;
+    std::uint64_t content_size_ = 0;
+    bool has_checksums_ = false;
+    std::array<std::size_t, num_columns> begins_{}, num_bytes_{};
+};
+
+}  // namespace gompfs

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from gompfs.cli.application import print_error
+from gompfs.cli.grep_in_mount import SearchInMount, search_in_mount
 from gompfs.cli.grep_options import GrepCommand, grep_options
 from gompfs.cli.grep_progress import SearchProgress
 from gompfs.cli.grep_query import output_of, patterns_of, query_of, types_of
@@ -35,18 +37,21 @@ _EXIT_ERROR = 2
 def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: Any) -> None:
     """Search files in each ARCHIVE for lines that match PATTERN.
 
-    With PATHs, only the files at and below each PATH are searched. Patterns, options and output are those of ripgrep
-    (rg). Archives are searched whole: hidden files are not skipped, and .gitignore is not read. Options of ripgrep
-    that have no effect then are accepted, such as --hidden and --no-ignore. PATTERN is left out if -e, -f or --files
-    is given. ARCHIVE may also be a path in a mount of an archive. With several archives, printed paths begin with the
-    path of the archive. With --dask, all arguments after PATTERN are archives. The exit status is 0 if there was a
-    match, 1 if there was none, and 2 if there was an error.
+    With PATHs, only the files at and below each PATH are searched. Patterns, options and output are those of
+    ripgrep (rg). Archives are searched whole: hidden files are not skipped, and .gitignore is not read. Options of
+    ripgrep that have no effect then are accepted, such as --hidden and --no-ignore. PATTERN is left out if -e, -f
+    or --files is given. ARCHIVE may also be a path in a mount of an archive: then the daemon of the mount searches,
+    unless --engine or --threads is given. With several archives, printed paths begin with the path of the archive.
+    With --dask, all arguments after PATTERN are archives. The exit status is 0 if there was a match, 1 if there was
+    none, and 2 if there was an error.
     """
     try:
         if options["type_list"]:
             click.echo("\n".join(types_of(options).lines()))
             return
-        status = _Grep(arguments, options).run()
+        given = (ctx.get_parameter_source(name) for name in ("engine", "threads"))
+        asks_daemons = all(source is ParameterSource.DEFAULT for source in given)
+        status = _Grep(arguments, options, asks_daemons=asks_daemons).run()
     except BrokenPipeError:
         raise
     except (GompfsError, OSError) as error:
@@ -59,8 +64,10 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
 class _Grep:
     """One run of the command."""
 
-    def __init__(self, arguments: tuple[str, ...], options: dict[str, Any]) -> None:
+    def __init__(self, arguments: tuple[str, ...], options: dict[str, Any], *, asks_daemons: bool) -> None:
+        """With `asks_daemons`, what is in a mount is searched by its daemon, if that is able to."""
         self._options = options
+        self._asks_daemons = asks_daemons
         self._started = time.perf_counter()
         rest = list(arguments)
         if options["files"]:
@@ -109,6 +116,10 @@ class _Grep:
             yield from self._search_on_cluster()
             return
         for target in self._targets:
+            if (totals := self._search_in_mount(target)) is not None:
+                yield totals
+                continue
+            target.check_readable()
             engine, num_threads = self._options["engine"], self._options["threads"]
             # In the order of the stream, each block is needed for a moment: fresh memory for more takes time.
             cache_size = None if self._options["sort"] == "path" else _CACHE_SIZE
@@ -129,15 +140,32 @@ class _Grep:
             self._print_failures(found.failures)
             yield found.totals
 
+    def _search_in_mount(self, target: Target) -> SearchTotals | None:
+        """Has a daemon search. Returns None if there is none that can, or if a PATH needs a look into the archive."""
+        if target.mountpoint is None or not self._asks_daemons:
+            return None
+        paths = self._paths or [""]
+        entries = target.entries(paths)
+        if entries is None:
+            return None
+        query = self._query([status.st_mode for status in entries])
+        roots = [(self._printed(target, path), status.st_ino) for path, status in zip(paths, entries, strict=True)]
+        search = search_in_mount(target.mountpoint, query, roots)
+        return None if search is None else self._print_search(search, query)
+
     def _search(self, archive: Archive, target: Target) -> SearchTotals:
         from gompfs.search import ArchiveSearch, SearchTotals
 
         roots = self._roots(archive, target)
-        is_one_file = len(self._targets) == 1 and len(roots) == 1 and stat.S_ISREG(archive.inode(roots[0][1]).mode)
-        query = query_of(self._options, self._patterns, has_paths=not is_one_file)
-        if not roots:
-            return SearchTotals()
-        search = ArchiveSearch(archive, query, roots)
+        query = self._query([archive.inode(ino).mode for _, ino in roots])
+        return self._print_search(ArchiveSearch(archive, query, roots), query) if roots else SearchTotals()
+
+    def _query(self, modes: list[int]) -> SearchQuery:
+        """Returns the query for what has these modes."""
+        is_one_file = len(self._targets) == 1 and len(modes) == 1 and stat.S_ISREG(modes[0])
+        return query_of(self._options, self._patterns, has_paths=not is_one_file)
+
+    def _print_search(self, search: ArchiveSearch | SearchInMount, query: SearchQuery) -> SearchTotals:
         self._print_outputs(search, query)
         self._print_failures(map(str, search.failures))
         return search.totals
@@ -148,7 +176,7 @@ class _Grep:
             if not self._options["no_messages"]:
                 print_error(failure)
 
-    def _print_outputs(self, search: ArchiveSearch, query: SearchQuery) -> None:
+    def _print_outputs(self, search: ArchiveSearch | SearchInMount, query: SearchQuery) -> None:
         """Run a search. With --quiet, stop when something was found."""
         progress = SearchProgress()
         is_next = self._has_found
@@ -173,18 +201,21 @@ class _Grep:
 
     def _roots(self, archive: Archive, target: Target) -> list[tuple[bytes, int]]:
         """Returns the printed paths and the inodes of what is searched. Reports a PATH that does not exist."""
-        is_named = target.mountpoint is not None or len(self._targets) > 1
-        prefix = [os.fsencode(target.name).rstrip(b"/")] if is_named else []
         base = os.fsdecode(target.path_in(archive))
         roots = []
         for path in self._paths or [""]:
-            parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
             try:
                 ino = archive.resolve(os.path.join(base, path), follow=True).ino
-                roots.append((b"/".join([*prefix, *parts]), ino))
+                roots.append((self._printed(target, path), ino))
             except GompfsError as error:
                 self._print_failures([str(error)])
         return roots
+
+    def _printed(self, target: Target, path: str) -> bytes:
+        """Returns how the paths begin that are printed for files at and below a PATH."""
+        is_named = target.mountpoint is not None or len(self._targets) > 1
+        prefix = [os.fsencode(target.name).rstrip(b"/")] if is_named else []
+        return b"/".join([*prefix, *(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))])
 
     def _print_totals(self, totals: SearchTotals) -> None:
         seconds = time.perf_counter() - self._started

@@ -1,8 +1,7 @@
 """What `gompfs grep` searches: archives, named by their paths or by paths in mounts of them.
 
-For a path in a mount, the archive is opened, not the daemon asked. So the kernel checks that the user may read the
-archive, and with it all of its files. The inode numbers in the mount say what the path is in the archive, whatever
-directory of the archive the mount shows.
+The inode numbers in a mount say what a path is in the archive, whatever directory of the archive the mount shows. They
+are given to the daemon, or, if that cannot search, looked up in the archive.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ from gompfs.format import SUPERBLOCK_MAGIC
 from gompfs.model import MAX_INO, ROOT_INO
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gompfs.archive import Archive
     from gompfs.mount.system.mount_table import MountEntry
 
@@ -27,6 +28,34 @@ class Target(NamedTuple):
     archive: str
     mountpoint: str | None = None
     """If `name` is a path in a mount: where that is mounted."""
+
+    def check_readable(self) -> None:
+        """Raises MountError if `archive` cannot be opened in place of the mount."""
+        if self.mountpoint is None:
+            return
+        if os.path.exists(self.archive) and not os.access(self.archive, os.R_OK):
+            raise MountError(
+                f"{display_path(self.name)} is in a mount of {display_path(self.archive)}, which you may not read; "
+                "what you may read in the mount can be searched with rg or grep -r"
+            )
+        if not is_archive(self.archive):
+            raise MountError(
+                f"{display_path(self.name)} is in a mount of several archives, or of one that was removed; "
+                "name the archives"
+            )
+
+    def entries(self, paths: Sequence[str]) -> list[os.stat_result] | None:
+        """Returns the status of what `paths` name in the mount; None if one of them names nothing, or what is outside.
+
+        Symlinks are followed, as in the archive.
+        """
+        assert self.mountpoint is not None
+        try:
+            device = os.stat(self.mountpoint).st_dev
+            found = [os.stat(os.path.join(self.name, path)) for path in paths]
+        except OSError:
+            return None
+        return found if all(status.st_dev == device for status in found) else None
 
     def path_in(self, archive: Archive) -> bytes:
         """Returns the path in the archive that is searched. Raises MountError, OSError."""
@@ -42,20 +71,9 @@ class Target(NamedTuple):
 
 
 def target_of(name: str) -> Target:
-    """Returns what an argument names. Raises MountError."""
+    """Returns what an argument names."""
     mount = None if is_archive(name) else _mount_of(name)
-    if mount is None:
-        return Target(name, name)
-    if os.path.exists(mount.source) and not os.access(mount.source, os.R_OK):
-        raise MountError(
-            f"{display_path(name)} is in a mount of {display_path(mount.source)}, which you may not read; "
-            "what you may read in the mount can be searched with rg or grep -r"
-        )
-    if not is_archive(mount.source):
-        raise MountError(
-            f"{display_path(name)} is in a mount of several archives, or of one that was removed; name the archives"
-        )
-    return Target(name, mount.source, mount.mountpoint)
+    return Target(name, name) if mount is None else Target(name, mount.source, mount.mountpoint)
 
 
 def names_target(path: str) -> bool:

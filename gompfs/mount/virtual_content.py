@@ -17,12 +17,14 @@ from gompfs.statistics.answering import Answering
 from gompfs.statistics.grammar_cache import GrammarCache
 
 if TYPE_CHECKING:
+    from gompfs.mount.search_service import SearchService
     from gompfs.statistics.formats import Format
     from gompfs.statistics.report import Report
 
 METRICS = b"metrics"
 METRICS_JSON = b"metrics.json"
 INFO = b"info"
+SEARCH_SOCKET = b"search-socket"
 VOLATILE = frozenset({INFO, METRICS, METRICS_JSON})
 """The virtual files whose content changes while the archive is mounted."""
 
@@ -30,12 +32,17 @@ VOLATILE = frozenset({INFO, METRICS, METRICS_JSON})
 class VirtualContent:
     """Computes the virtual files of one mounted archive. Caches its grammars between computations. Thread-safe."""
 
-    def __init__(self, archive: Archive, served: ServedArchive, fuse_api: str) -> None:
-        """`served` counts requests, for `metrics`. `fuse_api` is the mount's FUSE interface, for `info`."""
+    def __init__(self, archive: Archive, served: ServedArchive, fuse_api: str, ino_of: Callable[[int], int]) -> None:
+        """`served` counts requests, for `metrics`. `fuse_api` is the mount's FUSE interface, for `info`.
+
+        `ino_of` returns the inode number in the archive of one in the mount, for searches.
+        """
         self._archive = archive
         self._served = served
         self._fuse_api = fuse_api
         self._grammars = GrammarCache(archive)
+        self._ino_of = ino_of
+        self._searches: SearchService | None = None
         self.answering = Answering(archive)
         self.describe_passthrough: Callable[[], str] | None = None
         """Returns the state of passthrough as text for users. None until the mount has decided about passthrough."""
@@ -53,6 +60,11 @@ class VirtualContent:
             return FixedReport(metrics(self._archive, self._served, self.answering).as_text())
         if name == METRICS_JSON:
             return FixedReport(metrics(self._archive, self._served, self.answering).as_json())
+        if name == SEARCH_SOCKET:
+            from gompfs.mount.search_service import SearchService
+
+            self._searches = self._searches or SearchService(self._archive, self._ino_of)
+            return FixedReport(self._searches.address())
         if is_pattern_file(name):
             return PatternReport(self._archive, name)
         describe = self.describe_passthrough
@@ -64,7 +76,9 @@ class VirtualContent:
         return formatted(report, task_of(os.fsdecode(statistic)).columns, form)
 
     def close(self) -> None:
-        """Free the cached grammars, and what stays on a GPU."""
+        """End searches. Free the cached grammars, and what stays on a GPU."""
+        if self._searches is not None:
+            self._searches.close()
         self._grammars.drop()
         self.answering.drop("the archive is closed")
 
@@ -74,7 +88,7 @@ def virtual_file_names() -> list[bytes]:
     from gompfs.statistics.tasks import NAMES
 
     names = list(map(str.encode, NAMES))
-    return sorted([*names, *_with_suffixes(names), METRICS, METRICS_JSON])
+    return sorted([*names, *_with_suffixes(names), METRICS, METRICS_JSON, SEARCH_SOCKET])
 
 
 def listed_file_names() -> list[bytes]:

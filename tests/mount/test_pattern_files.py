@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,11 +16,8 @@ import pytest
 from tree_helpers import pack
 
 from gompfs.archive import Archive
-from gompfs.cli.grep_targets import target_of
 from gompfs.engine import select_engine
-from gompfs.errors import MountError
 from gompfs.mount.pattern_files import PatternReport
-from gompfs.mount.system import mount_table  # noqa: F401  target_of imports it, which another user may not
 from gompfs.search import ArchiveSearch
 
 if TYPE_CHECKING:
@@ -111,43 +107,10 @@ def test_the_command_on_archives_that_change(
         time.sleep(0.05)
     for path in (following.path, following / "a"):
         assert f"{following.path}/a/two:foo two\n" in gompfs_command("grep", "foo", path).stdout
-    done = gompfs_command("grep", "foo", fixed / "a")
+    assert gompfs_command("grep", "foo/", fixed / "a").stdout == f"{fixed.path}/a/one:foo/bar 100%\n"
+    done = gompfs_command("grep", "--engine", "cpu", "foo", fixed / "a")
     assert (done.returncode, done.stdout) == (2, "")
     assert "the mount does not show what" in done.stderr
-
-
-def error_as_nobody(path: Path) -> str:
-    """Returns why a path in a mount cannot be searched by another user; "" if it can be."""
-    reader, writer = os.pipe()
-    if (child := os.fork()) == 0:
-        message = "it ended"
-        try:
-            os.setresuid(65534, 65534, 65534)
-            message = target_of(str(path)).name.removeprefix(str(path))
-        except MountError as error:
-            message = str(error)
-        finally:
-            os.write(writer, message.encode())
-            os._exit(0)
-    os.close(writer)
-    with open(reader) as answer:
-        message = answer.read()
-    os.waitpid(child, 0)
-    return message
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
-def test_the_command_needs_the_permission_to_read_the_archive(archive: Path, mount: Callable[..., Mount]) -> None:
-    """What may be read in the mount does not matter."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as directory:  # whose parents every user may enter
-        os.chmod(directory, 0o755)
-        copy = Path(shutil.copy(archive, directory))
-        shown = mount(copy, "allow_other", path=Path(directory, "mnt"))
-        os.chmod(copy, 0o644)
-        assert error_as_nobody(shown / "b") == ""
-        os.chmod(copy, 0o600)
-        assert f"is in a mount of {copy}, which you may not read" in error_as_nobody(shown / "b")
-        shown.clean_up()
 
 
 def test_few_patterns_are_searched_for_at_once(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:

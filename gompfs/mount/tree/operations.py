@@ -30,7 +30,7 @@ class Operations(ArchiveOperations):
         self.archive = archive
         self.served = ServedArchive(archive.blocks.reader)
         self._follows = options.follow
-        self.virtual_content = VirtualContent(archive, self.served, options.api)
+        self.virtual_content = VirtualContent(archive, self.served, options.api, lambda node: self._tree.ino_of(node))
         self._tree = Tree(archive, self.virtual_content, options, snapshot)
 
     def root(self) -> Inode:

@@ -78,6 +78,15 @@ class Tree:
         """Returns the inode number of a node that is not virtual."""
         return self._root.ino if node == ROOT_INO else node - self._first
 
+    def ino_of(self, number: int) -> int:
+        """Returns the inode number of a file or directory that has the node id `number` in the mount, or had it.
+
+        Raises EntryNotFoundError if that is no entry of this archive.
+        """
+        if number == ROOT_INO or number >> SNAPSHOT_SHIFT == self._snapshot:
+            return self.ino(number)
+        raise EntryNotFoundError(f"no entry {number}", archive=self._archive.path)
+
     def inode(self, node: int) -> Inode:
         """Returns the attributes of a node. Raises EntryNotFoundError, and NotReadyError for a virtual file."""
         virtual = self.virtual(node)

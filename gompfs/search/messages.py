@@ -1,0 +1,114 @@
+"""The messages by which `gompfs grep` asks the daemon of a mount to search, over a Unix socket.
+
+The command sends one REQUEST. The daemon answers with REFUSED, or with TOTALS, any number of further messages, and END
+or ERROR. Both sides close the socket when they want to stop. A message is its kind (1 byte), the size of its content
+(4 bytes, little-endian) and the content.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from gompfs.search.query import Colors, Order, Output, SearchQuery, Separators
+
+if TYPE_CHECKING:
+    from socket import socket
+
+MAX_REQUEST_SIZE = 64 << 20
+"""In bytes. Patterns from files may have 16 MiB."""
+MAX_PIECE_SIZE = 1 << 20
+"""The size up to which output comes in one message, in bytes."""
+_HEADER = struct.Struct("<BI")
+_BYTES = "bytes"
+_TYPES = {"output": Output, "order": Order}
+_TUPLES = {"colors": Colors, "separators": Separators}
+
+
+class Message(IntEnum):
+    """The kinds of messages."""
+
+    REQUEST = 0
+    """See SearchRequest."""
+    REFUSED = 1
+    """The daemon does not search: too much is asked at once, or it does not understand the request."""
+    OUTPUT = 2
+    """A piece of the output."""
+    TOTALS = 3
+    """The members of SearchTotals so far, in JSON."""
+    FAILURE = 4
+    """A file could not be read: the text of the error."""
+    ERROR = 5
+    """The search ended with an error: its text."""
+    END = 6
+    """The search is complete."""
+
+
+class SearchRequest(NamedTuple):
+    """What a daemon is asked."""
+
+    token: str
+    """Shows that the user may read the file that has it."""
+    query: SearchQuery
+    roots: list[tuple[bytes, int]]
+    """Paths to print, and inode numbers in the mount."""
+
+    def encode(self) -> bytes:
+        """Returns the content of a REQUEST."""
+        return json.dumps(
+            {"token": self.token, "query": self.query._asdict(), "roots": self.roots}, default=_described
+        ).encode()
+
+    @classmethod
+    def decode(cls, content: bytes) -> SearchRequest:
+        """Reads the content of a REQUEST. Raises ValueError. Types of the members of a query are not checked."""
+        try:
+            fields = json.loads(content, object_hook=_restored)
+            query = {name: _member(name, value) for name, value in fields["query"].items()}
+            roots = [(bytes(path), int(number)) for path, number in fields["roots"]]
+            return cls(str(fields["token"]), SearchQuery(**query), roots)
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            raise ValueError(f"not a request to search: {error}") from None
+
+
+def _described(value: object) -> dict[str, str]:
+    """Returns bytes as JSON has them."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"{value!r} cannot be in a request")
+    return {_BYTES: value.decode("latin-1")}
+
+
+def _restored(value: dict[str, Any]) -> Any:
+    """Returns what _described was given."""
+    return value[_BYTES].encode("latin-1") if value.keys() == {_BYTES} else value
+
+
+def _member(name: str, value: Any) -> Any:
+    """Returns a member of SearchQuery."""
+    if name in _TYPES:
+        return _TYPES[name](value)
+    if name in _TUPLES:
+        return _TUPLES[name](*value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def send(connection: socket, kind: Message, content: bytes = b"") -> None:
+    """Sends a message. Raises OSError if the other side has gone."""
+    connection.sendall(_HEADER.pack(kind, len(content)))
+    connection.sendall(content)
+
+
+def receive(stream: BinaryIO, max_size: int) -> tuple[Message, bytes]:
+    """Returns the next message. Raises EOFError if there is none, ValueError if it is not valid, and OSError."""
+    header = stream.read(_HEADER.size)
+    if len(header) != _HEADER.size:
+        raise EOFError("the other side has gone")
+    kind, size = _HEADER.unpack(header)
+    if size > max_size:
+        raise ValueError(f"a message of {size} bytes")
+    content = stream.read(size)
+    if len(content) != size:
+        raise EOFError("the other side has gone")
+    return Message(kind), content

@@ -1,0 +1,317 @@
+"""`gompfs grep` on paths of a mount: the daemon searches, with the output of ripgrep on the same paths."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from random_searches import make_random_tree, random_search
+from searched_tree import PATTERNS, make_tree
+from tree_helpers import PACKAGE_PARENT, pack
+
+from gompfs.archive import Archive
+from gompfs.cli.application import run
+from gompfs.engine import select_engine
+from gompfs.mount.search_service import SearchService
+from gompfs.search import SearchQuery
+from gompfs.search.messages import Message, SearchRequest, receive, send
+
+if TYPE_CHECKING:
+    from conftest import Mount
+
+FUSE_APIS = ("low", "high")
+ERROR = 2
+ADDRESS = ".gompfs/stats/search-socket"
+NOBODY = 65534
+
+MountArchive = Callable[..., "Mount"]
+Command = Callable[..., subprocess.CompletedProcess[str]]
+Capture = pytest.CaptureFixture[bytes]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("searched")
+    make_tree(root / "tree")
+    pack(root / "tree.gomp", root / "tree", stats=True)
+    return root / "tree.gomp"
+
+
+def ripgrep(*arguments: str | Path) -> tuple[int, bytes]:
+    command = ["rg", "--no-config", "-uu", "--sort=path", *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.returncode, done.stdout
+
+
+@pytest.fixture
+def no_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command does not open archives, so only the daemon can search."""
+
+    def opened(*_: object, **__: object) -> None:
+        raise AssertionError("the archive was opened")
+
+    monkeypatch.setattr("gompfs.cli.grep.opened", opened)
+
+
+@pytest.mark.usefixtures("no_archive")
+def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, mounted: Path) -> None:
+    for pattern in PATTERNS:
+        wanted = ripgrep("-n", "-e", pattern, mounted)
+        found = run(["grep", "--sort=path", "-n", "-e", pattern, str(mounted)]), capfdbinary.readouterr().out
+        assert found == wanted or (found[0] == wanted[0] == ERROR), pattern
+
+
+def test_random_searches(capfdbinary: Capture, tmp_path: Path, mount: MountArchive) -> None:
+    """The daemon and the command itself print the same, on stdout and stderr, and have the same exit status."""
+    generator = random.Random(7)
+    make_random_tree(tmp_path / "tree", generator)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    mounted = mount(tmp_path / "tree.gomp").path
+    for _ in range(60):
+        arguments = [argument for argument in random_search(generator) if argument != "--json"]  # has times
+        paths = generator.choice([[], [], ["d1"], ["d1", "a.c"], ["link"], ["no such file"], ["../x"], ["d1/.."]])
+        found = [
+            (run(["grep", *arguments, *options, str(mounted), *paths]), *capfdbinary.readouterr())
+            for options in ([], ["--engine", "cpu"])
+        ]
+        assert found[0] == found[1], (arguments, paths)
+
+
+@pytest.mark.usefixtures("no_archive")
+def test_several_mounts(capfdbinary: Capture, archive: Path, mount: MountArchive) -> None:
+    first, second = mount(archive).path, mount(archive, "subdir=src").path
+    assert run(["grep", "-n", "--sort=path", "foo", str(first), str(second)]) == 0
+    separately = ripgrep("-n", "foo", first)[1] + ripgrep("-n", "foo", second)[1]
+    assert capfdbinary.readouterr().out == separately
+
+
+def test_what_was_removed_is_still_searched(
+    tmp_path: Path, archive: Path, mount: MountArchive, gompfs_command: Command
+) -> None:
+    """As the mount still shows it."""
+    copy = Path(shutil.copy(archive, tmp_path))
+    mounted = mount(copy).path
+    copy.unlink()
+    found = gompfs_command("grep", "-c", "--sort=path", "foo", mounted).stdout
+    assert found.encode() == ripgrep("-c", "foo", mounted)[1]
+    assert gompfs_command("grep", "-c", "--engine", "cpu", "foo", mounted).returncode == ERROR
+
+
+def test_a_pattern_with_an_error(mounted: Path, gompfs_command: Command) -> None:
+    asked, opened = (gompfs_command("grep", *options, "(", mounted) for options in ([], ["--engine", "cpu"]))
+    assert (asked.returncode, asked.stdout, asked.stderr) == (opened.returncode, opened.stdout, opened.stderr)
+    assert asked.returncode == ERROR
+
+
+class Asked:
+    """A connection to the daemon of a mount."""
+
+    def __init__(self, mounted: Path) -> None:
+        name, self.token, _ = (mounted / ADDRESS).read_text().splitlines()
+        self.connection = socket.socket(socket.AF_UNIX)
+        self.connection.connect(f"\0{name}")
+        self.connection.settimeout(20)
+
+    def ask(self, query: SearchQuery, token: str | None = None, number: int = 1) -> list[tuple[Message, bytes]]:
+        """Asks, and returns all answers."""
+        self.send(query, token, number)
+        return self.answers()
+
+    def send(self, query: SearchQuery, token: str | None = None, number: int = 1) -> None:
+        request = SearchRequest(self.token if token is None else token, query, [(b"", number)])
+        send(self.connection, Message.REQUEST, request.encode())
+
+    def answers(self) -> list[tuple[Message, bytes]]:
+        """Returns all messages until the daemon closes the connection."""
+        answers = []
+        with self.connection, self.connection.makefile("rb") as stream, suppress(EOFError):
+            while True:
+                answers.append(receive(stream, 16 << 20))
+        return answers
+
+
+def is_answered(mounted: Path) -> bool:
+    """Whether the daemon searches."""
+    answers = Asked(mounted).ask(SearchQuery((b"no such word",)))
+    return [kind for kind, _ in answers][-1:] == [Message.END]
+
+
+EVERYTHING = SearchQuery((b"",), text=True)
+
+
+def paused_search(mounted: Path) -> Asked:
+    """A search with more output than the socket takes, and which nobody reads."""
+    asked = Asked(mounted)
+    with suppress(BrokenPipeError):  # there are too many connections
+        asked.send(SearchQuery((b"",), text=True, before=100, after=100))
+    return asked
+
+
+def test_a_wrong_token_is_refused(mounted: Path) -> None:
+    for token in ("", "0" * 32, "é"):
+        assert Asked(mounted).ask(EVERYTHING, token) == [(Message.REFUSED, b"")]
+
+
+@pytest.mark.parametrize("number", [0, 2**62, 2**62 + 5, 2**63 - 1, 99999, -1])
+def test_a_file_that_does_not_exist(mounted: Path, number: int) -> None:
+    assert Asked(mounted).ask(EVERYTHING, number=number) == [(Message.REFUSED, b"")]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\0",
+        b"\0\xff\xff\xff\xff",
+        b"\x09\0\0\0\0",
+        b"\0\x02\0\0\0{}",
+        b"\0\x04\0\0\0null",
+        b"\0\x10\0\0\0" + b"[" * 16,
+        b"\0\x80\x84\x1e\0" + b"[" * 2_000_000,
+        b"GET / HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused(mounted: Path, sent: bytes) -> None:
+    asked = Asked(mounted)
+    with suppress(BrokenPipeError):  # it was refused before all of it was sent
+        asked.connection.sendall(sent)
+        asked.connection.shutdown(socket.SHUT_WR)
+    with suppress(ConnectionResetError):
+        assert asked.answers() in ([], [(Message.REFUSED, b"")])
+    assert is_answered(mounted)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"patterns": 5},
+        {"patterns": (1,)},
+        {"output": 17},
+        {"before": "x"},
+        {"colors": [1]},
+        {"separators": [b"", b"", b"", b"long"]},
+        {"nonsense": 1},
+        {"max_count": -1},
+        {"globs": (b"[",)},
+        {"unicode": b"\0"},
+        {"max_depth": 1 << 80},
+    ],
+)
+def test_a_query_that_no_command_makes(mounted: Path, change: dict[str, object]) -> None:
+    """It is refused, or searched for; the daemon goes on."""
+
+    class Changed(tuple):  # type: ignore[type-arg]
+        def _asdict(self) -> dict[str, object]:
+            return {**SearchQuery((b"foo",))._asdict(), **change}
+
+    answers = Asked(mounted).ask(Changed())  # type: ignore[arg-type]
+    assert answers[-1][0] in (Message.REFUSED, Message.ERROR, Message.END)
+    assert is_answered(mounted)
+
+
+def test_more_searches_than_a_daemon_runs(capfdbinary: Capture, mounted: Path) -> None:
+    """The command then opens the archive; and the daemon searches again when others have gone."""
+    paused = [paused_search(mounted) for _ in range(40)]
+    wanted = ripgrep("-n", "foo", mounted)
+    assert (run(["grep", "-n", "--sort=path", "foo", str(mounted)]), capfdbinary.readouterr().out) == wanted
+    for each in paused:
+        each.connection.close()
+    deadline = time.monotonic() + 20
+    is_free = False
+    while not is_free:
+        with suppress(BrokenPipeError):
+            is_free = is_answered(mounted)
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_mount_ends_while_somebody_searches(archive: Path, mount: MountArchive) -> None:
+    mounted = mount(archive)
+    paused = paused_search(mounted.path)
+    started = time.monotonic()
+    assert mounted.stop() == 0
+    assert time.monotonic() - started < 10
+    with suppress(ConnectionResetError):
+        assert Message.END not in {kind for kind, _ in paused.answers()}
+
+
+def test_the_daemon_dies(archive: Path, mount: MountArchive, tmp_path: Path) -> None:
+    """The command says so, and has the exit status of an error."""
+    mounted = mount(archive)
+    output, waiting = os.pipe(), tmp_path / "errors"
+    with open(waiting, "wb") as errors:
+        command = [sys.executable, "-P", "-m", "gompfs", "grep", "-a", "-C99", "", mounted.path]
+        searching = subprocess.Popen(
+            command, stdout=output[1], stderr=errors, env={**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+        )
+    os.close(output[1])
+    os.read(output[0], 1)
+    mounted.process.kill()
+    with open(output[0], "rb") as rest:
+        rest.read()
+    assert searching.wait(timeout=20) == ERROR
+    assert waiting.read_text() == f"gompfs: {mounted.path}: the daemon ended the search: the other side has gone\n"
+
+
+def output_as_nobody(path: Path) -> tuple[int, bytes]:
+    """The exit status of a search by another user, and what it prints."""
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        status = 99
+        try:
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            sys.stdout = sys.stderr = io.TextIOWrapper(os.fdopen(writer, "wb", buffering=0), write_through=True)
+            status = run(["grep", "-c", "foo", str(path)])
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with open(reader, "rb") as output:
+        printed = output.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), printed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_other_users_search_what_all_may_read(mount: MountArchive) -> None:
+    """In a mount with allow_other, and not if there is a file that not all may read, or no right to the mount."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:  # whose parents every user may enter
+        root = Path(directory)
+        root.chmod(0o755)
+        (root / "tree").mkdir()
+        (root / "tree" / "a").write_text("foo\n")
+        (root / "tree" / "a").chmod(0o644)
+        pack(root / "open.gomp", root / "tree", stats=True)
+        (root / "tree" / "b").write_text("foo\n")
+        (root / "tree" / "b").chmod(0o600)
+        pack(root / "closed.gomp", root / "tree", stats=True)
+        for name in ("open", "closed"):
+            (root / f"{name}.gomp").chmod(0o600)
+        shown = mount(root / "open.gomp", "allow_other", path=root / "open")
+        assert run(["grep", "-c", "foo", str(shown.path)]) == 0  # imports what another user may not read
+        assert output_as_nobody(shown.path) == (0, f"{shown.path}/a:1\n".encode())
+        hidden = mount(root / "closed.gomp", "allow_other", path=root / "closed")
+        status, message = output_as_nobody(hidden.path)
+        assert status == ERROR
+        assert b"closed.gomp, which you may not read" in message
+        assert b":1" not in message
+        for each in (shown, hidden):
+            each.clean_up()
+
+
+def test_nothing_listens_before_somebody_asks(archive: Path) -> None:
+    with Archive(archive, engine=select_engine("cpu")) as opened:
+        service = SearchService(opened, lambda number: number)
+        service.close()
+        with pytest.raises(OSError, match="shutdown"):
+            service.address()

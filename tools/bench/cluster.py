@@ -13,6 +13,7 @@ from pathlib import Path
 
 from distributed import Client, LocalCluster
 
+from gompfs import pack_archive
 from gompfs.dask import stats_output
 
 from .programs import GOMPFS, environment
@@ -55,7 +56,7 @@ def _make_archives(tree: Path, num_archives: int, scratch: Path) -> list[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
     for source, target in [("tree", _WHOLE), *((f"tree/{name}", name) for name in names)]:
-        subprocess.run([*GOMPFS, "pack", "-q", source, target], cwd=scratch, env=environment(), check=True)
+        pack_archive([scratch / source], scratch / target, engine="cpu")
     shutil.rmtree(scratch / "tree")
     return names
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -126,10 +126,14 @@ class FakeHeads:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.num_losses = 0
+        self.num_loads = 0
         self.loaded: dict[int, SymbolTable | None] = {}
 
-    def load(self, heads: Iterator[SymbolTable | StoredHead]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-        addresses, statuses = [], []
+    def load(self, heads: Iterable[SymbolTable | StoredHead]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+        addresses, statuses, heads = [], [], list(heads)
+        self.num_loads += 1
+        if len(heads) > self.capacity:
+            self.num_losses += 1
         for number, head in enumerate(heads):
             symbols, status = head.open_on_host() if isinstance(head, StoredHead) else (head, BlockStatus.OK)
             is_loaded = number < self.capacity and status is BlockStatus.OK

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gompfs.archive.archive import Archive
     from gompfs.codec.stored_head import StoredHead
 
-_NONE, _SYMBOLS, _DICTIONARY = 0, 1, 2  # the values of Supplement in native/codec/block.h
+_SYMBOLS, _DICTIONARY = 1, 2  # the values of Supplement in native/codec/block.h
 
 
 class StagedBlocks:
@@ -34,12 +34,14 @@ class StagedBlocks:
         self._archive_offsets = _column([each.archive_offsets for each in tables], np.uint64)
         self.compressed_sizes = _column([each.compressed_sizes for each in tables], np.uint32)
         self.uncompressed_sizes = _column([each.uncompressed_sizes for each in tables], np.uint32)
-        self._part_starts, self._supplements = self._parts()
+        self._part_starts, self._supplements, self.parts = self._parts()
+        self.num_parts = self._part_starts.size
 
-    def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Returns the first block of each part that needs something, and what each block needs."""
+    def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
+        """Returns the first block of each part that needs something, what each block needs, and `parts`."""
         block_size = self._archive.block_size
         supplements = np.zeros(self._archive.num_blocks, np.uint8)
+        parts = np.full(self._archive.num_blocks, -1, np.int64)
         starts: list[int] = []
         for segment in self._archive.segments:
             ranges = segment.part_ranges(block_size)
@@ -50,8 +52,9 @@ class StagedBlocks:
                 if uses_dictionary or head_size:
                     blocks = slice(begin // block_size, -(-end // block_size))
                     supplements[blocks] = _DICTIONARY if uses_dictionary else _SYMBOLS
+                    parts[blocks] = len(starts)
                     starts.append(blocks.start)
-        return np.array(starts, np.int64), supplements
+        return np.array(starts, np.int64), supplements, parts
 
     def stage(self, numbers: NDArray[np.uint64], targets: NDArray[np.uint64], out: memoryview) -> NDArray[np.void]:
         """See BlockSource.stage."""
@@ -73,11 +76,10 @@ class StagedBlocks:
 
     def symbols(self, numbers: NDArray[np.uint64]) -> BlockSymbols:
         """See BlockSource.symbols."""
+        of_blocks = self.parts[numbers]
         indexes = np.full(numbers.size, -1, np.int64)
-        needing = np.flatnonzero(self._supplements[numbers] != _NONE)
-        parts, of_parts = np.unique(
-            np.searchsorted(self._part_starts, numbers[needing].astype(np.int64), "right") - 1, return_inverse=True
-        )
+        needing = np.flatnonzero(of_blocks >= 0)
+        parts, of_parts = np.unique(of_blocks[needing], return_inverse=True)
         found = [self._symbols_of(int(self._part_starts[part])) for part in parts]
         indexes[needing] = of_parts
         statuses = np.zeros(numbers.size, np.uint8)

@@ -46,6 +46,10 @@ class BlockSource(Protocol):
 
     compressed_sizes: NDArray[np.unsignedinteger]
     uncompressed_sizes: NDArray[np.unsignedinteger]
+    parts: NDArray[np.int64]
+    """The number of the part that a block is in, if blocks of this part need a head or the dictionary; else -1."""
+    num_parts: int
+    """The number of these parts."""
 
     def stage(self, numbers: NDArray[np.uint64], targets: NDArray[np.uint64], out: memoryview) -> NDArray[np.void]:
         """Reads blocks, header and payload, to their targets in `out`, and checks them. Returns STAGED records."""
@@ -72,3 +76,33 @@ def load_heads(store: HeadStore, symbols: BlockSymbols) -> tuple[NDArray[np.uint
         loaded = store.load(each for each in symbols.symbols if each is not None)
         addresses[present], statuses[present] = loaded
     return addresses[symbols.indexes], np.maximum(statuses[symbols.indexes], symbols.statuses)
+
+
+class KnownHeads:
+    """Device addresses of what the blocks of a source need, as long as a store keeps it: found without the store."""
+
+    def __init__(self, store: HeadStore, source: BlockSource) -> None:
+        self._store = store
+        self._source = source
+        self._num_losses = store.num_losses
+        self._addresses = np.zeros(source.num_parts + 1, np.uint64)  # the last is for blocks that need nothing
+
+    def load(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.bool_]]:
+        """Returns addresses and statuses as `load_heads` does, and for which blocks there is no space."""
+        parts = self._source.parts.take(numbers.view(np.int64))
+        self._forget_lost()
+        heads = self._addresses.take(parts)
+        statuses = np.zeros(numbers.size, np.uint8)
+        is_missing = (heads == 0) & (parts >= 0)
+        if is_missing.any():  # this load may drop heads that are known: load those of all blocks
+            heads, statuses = load_heads(self._store, self._source.symbols(numbers))
+            self._forget_lost()
+            is_missing = (heads == 0) & (parts >= 0) & (statuses == BlockStatus.OK)
+            is_loaded = heads != 0
+            self._addresses[parts[is_loaded]] = heads[is_loaded]
+        return heads, statuses, is_missing
+
+    def _forget_lost(self) -> None:
+        if self._num_losses != self._store.num_losses:
+            self._num_losses = self._store.num_losses
+            self._addresses.fill(0)

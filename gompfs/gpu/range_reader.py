@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gompfs._native.blocks import SliceColumns
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.gpu.batch import PAYLOAD_ALIGNMENT, launch, lay_out, slice_ends
-from gompfs.gpu.block_source import STAGED, BlockSource, load_heads
+from gompfs.gpu.block_source import STAGED, BlockSource, KnownHeads
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.range_slots import RangeDevice, RangeSlot
 
@@ -78,6 +78,7 @@ class RangeReader:
         self._facts = np.zeros(num_blocks, STAGED)  # of payloads that stay in device memory
         self._payloads = np.zeros(num_blocks, np.uint64)  # their addresses, 0 for others
         self._num_cleared = self._device.store.num_cleared
+        self._heads = KnownHeads(self._device.heads, source)
 
     def read(self, plan: RangePlan, output: cupy.ndarray, stream: cupy.cuda.Stream) -> RangeRead:
         """Queues a read into `output` (uint8), after what `stream` does, and before what it will do.
@@ -145,9 +146,7 @@ class RangeReader:
         Returns those that must be in another slice, because their heads have no space beside those of the others.
         """
         numbers = plan.blocks.take(indexes)
-        symbols = self._source.symbols(numbers)
-        heads, of_heads = load_heads(self._device.heads, symbols)
-        is_left = (symbols.indexes >= 0) & (heads == 0) & (of_heads == BlockStatus.OK)
+        heads, of_heads, is_left = self._heads.load(numbers)
         left: NDArray[np.intp] = indexes[is_left]
         with slot.stream:
             if 0 < left.size == indexes.size:

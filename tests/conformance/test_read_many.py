@@ -239,6 +239,22 @@ def test_little_space_on_the_device(
                 check(place.read(files, list(contents)), expected)
 
 
+@pytest.mark.parametrize("kind", ["text", "dictionary"])
+def test_heads_that_stay_on_the_device(
+    kind: str, place: Place, archives: dict[str, Path], contents: dict[str, bytes]
+) -> None:
+    """The store of heads is asked again only after it has dropped some."""
+    device = place.make()
+    names = list(contents)
+    with gompfs.open(archives[kind]) as files:
+        for is_lost, num_loads in ((False, 1), (False, 1), (True, 2), (False, 2)):
+            if device is not None and is_lost:
+                device.heads.num_losses += 1
+                device.heads.loaded = dict.fromkeys(device.heads.loaded)
+            check(place.read(files, names), [contents[name] for name in names])
+            assert device is None or device.heads.num_loads == num_loads
+
+
 @pytest.mark.parametrize("resident", ["off", "auto", "on"])
 @pytest.mark.gpu
 def test_resident_payloads(resident: str, archives: dict[str, Path], contents: dict[str, bytes]) -> None:

@@ -179,8 +179,11 @@ class Corpus:
     def word_sizes(self) -> NDArray[np.uint32]:
         """Returns the size of each word in bytes, by its number."""
 
-    def lines(self, ranks: NDArray[np.uint32], counts: NDArray[np.uint64]) -> bytes:
-        """Returns lines of a word, given by its number, tab and count. Raises ValueError."""
+    def items(self, ranks: NDArray[np.uint64], counts: NDArray[np.uint64]) -> bytes:
+        """Returns items of a term vector: tab, count, space and word, given by its number. Raises ValueError."""
+
+    def file_lines(self, files: NDArray[np.uint64], counts: NDArray[np.uint64]) -> bytes:
+        """Returns lines of a path, tab and count, for files given by their numbers. Raises ValueError."""
 
 class Postings:
     """How often n-grams occur in files; `limit` bytes at most: `in_memory` bytes, and the rest in `directory`."""

@@ -116,40 +116,37 @@ class FlatForest:
         arrays = (forest.files, forest.starts, forest.elements, forest.depths, forest.heights)
         return sum(array.nbytes for array in arrays)
 
-    def with_files(self, files: Array) -> FlatForest:
-        """Returns the same forest with other numbers of the files."""
-        return FlatForest(self.device, files, self.starts, self.elements, self.depths, self.heights)
+    def all_elements(self) -> Elements:
+        """Returns the elements of all nodes."""
+        nodes = _name_nodes(self.device, self.starts, self.num_elements)
+        return Elements(self.device, self.starts, self.elements, nodes)
 
-    def nodes_of_elements(self) -> Array:
-        """Returns the node of each element (uint32)."""
-        nodes = self.device.xp.empty(self.num_elements, np.uint32)
-        arguments = (self.starts, self.num_nodes, self.num_elements, nodes)
-        self.device.launch("statistics/levels", "name_nodes", self.num_elements, *arguments)
-        return nodes
+    def elements_of(self, nodes: Array) -> Elements:
+        """Returns the elements of some nodes, which ascend."""
+        device, xp = self.device, self.device.xp
+        begins = self.starts[nodes]
+        starts = xp.zeros(nodes.size + 1, np.uint64)
+        starts[1:] = xp.cumsum(self.starts[nodes + 1] - begins, dtype=np.uint64)
+        total = int(starts[-1])
+        of_elements = _name_nodes(device, starts, total)
+        shifts = begins.astype(np.int64) - starts[:-1].astype(np.int64)
+        elements = self.elements[xp.arange(total, dtype=np.int64) + shifts[of_elements]]
+        return Elements(device, starts, elements, of_elements)
 
     def only(self, is_kept: Array) -> FlatForest:
         """Returns the forest of some nodes. What a kept node uses must be kept too.
 
         `is_kept` (bool) says which. Levels may remain without nodes.
         """
-        device, xp = self.device, self.device.xp
+        xp = self.device.xp
         kept = xp.flatnonzero(is_kept)
-        sizes = (self.starts[1:] - self.starts[:-1])[kept]
-        starts = xp.zeros(kept.size + 1, np.uint64)
-        starts[1:] = xp.cumsum(sizes, dtype=np.uint64)
-        total = int(starts[-1])
-        part = FlatForest(
-            device, self.files[kept[kept < self.num_files]], starts, xp.empty(total, np.uint32), self.depths[kept],
-            self.heights[kept],
-        )  # fmt: skip
-        nodes = part.nodes_of_elements()
-        shifts = self.starts[kept].astype(np.int64) - starts[:-1].astype(np.int64)
-        elements = self.elements[xp.arange(total, dtype=np.int64) + shifts[nodes]]
+        chosen = self.elements_of(kept)
         numbers = xp.cumsum(is_kept, dtype=np.uint32) - np.uint32(1)
-        is_child = elements >= _NODE
-        children = xp.where(is_child, elements & np.uint32(_NODE - 1), np.uint32(0))
-        part.elements = xp.where(is_child, numbers[children] | np.uint32(_NODE), elements)
-        return part
+        is_child = chosen.elements >= _NODE
+        children = xp.where(is_child, chosen.elements & np.uint32(_NODE - 1), np.uint32(0))
+        elements = xp.where(is_child, numbers[children] | np.uint32(_NODE), chosen.elements)
+        files = self.files[kept[kept < self.num_files]]
+        return FlatForest(self.device, files, chosen.starts, elements, self.depths[kept], self.heights[kept])
 
     def find_ends(self, capacity: int) -> Ends:
         """Returns the head and tail buffers of the rules, `capacity` words each. See G-TADOC section 4.3."""
@@ -173,6 +170,20 @@ class FlatForest:
 
 
 @dataclass(frozen=True)
+class Elements:
+    """The elements of nodes that were chosen from a forest, one node after another.
+
+    Those of the chosen node i begin at starts[i] (uint64). `nodes` (uint32) is the chosen node of each element. An
+    element that is a node has its number in the whole forest.
+    """
+
+    device: ArrayDevice
+    starts: Array
+    elements: Array
+    nodes: Array
+
+
+@dataclass(frozen=True)
 class Ends:
     """The first and last words of the rules of a forest, `capacity` words for each; `sizes` says how many there are."""
 
@@ -180,6 +191,11 @@ class Ends:
     heads: Array
     tails: Array
     sizes: Array
+
+    @staticmethod
+    def bytes_of(num_nodes: int, capacity: int) -> int:
+        """Returns the device memory that these buffers take for a forest."""
+        return num_nodes * (2 * capacity + 1) * 4
 
     @property
     def arguments(self) -> tuple[object, ...]:
@@ -228,6 +244,14 @@ class DeviceForest:
             return 0
         return 16 * self.num_nodes + _BYTES_OF_AN_ITEM * int(self.parents.size + self.terms.size)
 
+    def may_keep(self, name: str, num_bytes: int) -> bool:
+        """Returns whether something of this name and size is kept, or would be."""
+        return name in self._kept or self.room is None or num_bytes <= self.room
+
+    def kept_array(self, name: str, make: Callable[[], Array]) -> Array:
+        """Like `kept`, for an array."""
+        return self.kept(name, lambda: _KeptArray(make())).array
+
     def kept(self, name: str, make: Callable[[], _Kept]) -> _Kept:
         """Returns what `make` returns, and keeps it under this name for the next call if there is room for it."""
         if name in self._kept:
@@ -242,46 +266,63 @@ class DeviceForest:
 
     def use_words(self, num_words: int) -> None:
         """Makes words the terms; their numbers are below `num_words`."""
-        flat, nodes = self._find_edges()
-        is_word = flat.elements < _NODE
-        self.term_nodes = nodes[is_word]
-        self.terms = flat.elements[is_word]
+        found = self._find_edges()
+        is_word = found.elements < _NODE
+        self.term_nodes = found.nodes[is_word]
+        self.terms = found.elements[is_word]
         self.num_terms = num_words
 
     def use_ngrams(self, ngram_length: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
-        """Makes n-grams of `ngram_length` words the terms.
+        """Makes n-grams of `ngram_length` words the terms. Sets `keys` to their keys, as find_ngrams returns them.
 
-        The key of an n-gram is the concatenation of its word numbers, each of `bits` bits. `inner_ranks` renumbers the
-        words that precede others in an n-gram; if empty, they keep their numbers. Sets `keys` to the keys by term:
-        (high, low) or (low,), each uint64.
+        The host has `inner_ranks`, which are empty if words keep their numbers.
         """
-        flat, nodes = self._find_edges()
-        high, low, self.term_nodes = _find_ngrams(flat, nodes, ngram_length - 1, bits, inner_ranks)
-        del flat, nodes
-        halves = (low,) if ngram_length * bits <= 64 else (high, low)
-        del high, low
+        flat, chosen = self._flat, self._find_edges()
+        assert flat is not None
+        ranks = self.device.upload(inner_ranks) if inner_ranks.size else None
+        halves, self.term_nodes = find_ngrams(chosen, flat.find_ends(ngram_length - 1), bits, ranks)
+        del flat, chosen
         self.terms, self.keys = number_keys(self.device, halves)
         self.num_terms = self.keys[0].size
 
-    def _find_edges(self) -> tuple[FlatForest, Array]:
-        """Sets parents and children, and drops the elements. Returns them once more, and the node of each."""
+    def _find_edges(self) -> Elements:
+        """Sets parents and children, and drops the elements. Returns them once more."""
         flat, self._flat = self._flat, None
         assert flat is not None, "the forest has its terms"
-        nodes = flat.nodes_of_elements()
-        is_child = flat.elements >= _NODE
-        self.parents = nodes[is_child]
-        self.children = flat.elements[is_child] & np.uint32(_NODE - 1)
-        return flat, nodes
+        found = flat.all_elements()
+        is_child = found.elements >= _NODE
+        self.parents = found.nodes[is_child]
+        self.children = found.elements[is_child] & np.uint32(_NODE - 1)
+        return found
 
 
-def _find_ngrams(
-    forest: FlatForest, node_of_elements: Array, capacity: int, bits: int, inner_ranks: NDArray[np.uint32]
-) -> tuple[Array, Array, Array]:
-    """Returns the high and low halves of the n-gram keys, and the node of each n-gram."""
-    device, xp, num_elements = forest.device, forest.device.xp, forest.num_elements
-    ends = forest.find_ends(capacity)
+@dataclass(frozen=True)
+class _KeptArray:
+    array: Array
+
+    @property
+    def num_bytes(self) -> int:
+        return int(self.array.nbytes)
+
+
+def _name_nodes(device: ArrayDevice, starts: Array, num_elements: int) -> Array:
+    """Returns the node of each element (uint32), for nodes whose elements begin at `starts`."""
+    nodes = device.xp.empty(num_elements, np.uint32)
+    arguments = (starts, starts.size - 1, num_elements, nodes)
+    device.launch("statistics/levels", "name_nodes", num_elements, *arguments)
+    return nodes
+
+
+def find_ngrams(chosen: Elements, ends: Ends, bits: int, inner_ranks: Array | None) -> tuple[tuple[Array, ...], Array]:
+    """Returns the keys of the n-grams of some nodes, and the chosen node of each n-gram (uint32).
+
+    N-grams have one word more than `ends`, those of the whole forest. Their keys are concatenations of word numbers,
+    each of `bits` bits, as halves: (high, low) or (low,), each uint64. `inner_ranks` renumbers the words that precede
+    others in an n-gram; without it, they keep their numbers.
+    """
+    device, xp, num_elements = chosen.device, chosen.device.xp, int(chosen.elements.size)
     counts = xp.empty(num_elements, np.uint32)
-    elements = (forest.starts, forest.elements, node_of_elements, num_elements, *ends.arguments)
+    elements = (chosen.starts, chosen.elements, chosen.nodes, num_elements, *ends.arguments)
     device.launch(SOURCE_OF_NGRAMS, "count_ngrams", num_elements, *elements, counts)
     ngram_starts = xp.cumsum(counts, dtype=np.uint64)
     total = int(ngram_starts[-1]) if ngram_starts.size else 0
@@ -289,10 +330,9 @@ def _find_ngrams(
     del counts
     high, low = xp.empty(total, np.uint64), xp.empty(total, np.uint64)
     nodes = xp.empty(total, np.uint32)
-    ranks = device.upload(inner_ranks) if inner_ranks.size else None
-    arguments = (*elements, np.uint32(bits), ranks, ngram_starts, high, low, nodes)
+    arguments = (*elements, np.uint32(bits), inner_ranks, ngram_starts, high, low, nodes)
     device.launch(SOURCE_OF_NGRAMS, "write_ngrams", num_elements, *arguments)
-    return high, low, nodes
+    return (low,) if (ends.capacity + 1) * bits <= 64 else (high, low), nodes
 
 
 def number_keys(device: ArrayDevice, halves: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:

@@ -99,23 +99,24 @@ class TopDown:
 
     def counts(self) -> Array:
         """Returns how often each term occurs in all files together (uint64)."""
-        return self._of_terms(self._weights(2**63))
+        return self.of_terms(self.weights(0, self._forest.num_files))
 
-    def reach(self, files: Array) -> Array:
-        """Returns which nodes some files use (bool); `files` are their nodes."""
+    def reach(self, begin: int, end: int) -> Array:
+        """Returns which nodes the files `begin` to `end` - 1 use (bool)."""
+        return self.weights(begin, end, 1) > 0
+
+    def weights(self, begin: int, end: int, limit: int = 2**63) -> Array:
+        """Returns how often each node occurs in the files `begin` to `end` - 1 (uint64). A file occurs in itself.
+
+        An edge carries at most `limit`.
+        """
         weights = self._forest.device.xp.zeros(self._forest.num_nodes, np.uint64)
-        weights[files] = 1
-        self._flow.add_values(weights, 1)
-        return weights > 0
-
-    def _weights(self, limit: int) -> Array:
-        forest = self._forest
-        weights = forest.device.xp.zeros(forest.num_nodes, np.uint64)
-        weights[: forest.num_files] = 1
+        weights[begin:end] = 1
         self._flow.add_values(weights, limit)
         return weights
 
-    def _of_terms(self, values: Array) -> Array:
+    def of_terms(self, values: Array) -> Array:
+        """Returns the sum of the values of the nodes that have a term, for each term (both uint64)."""
         forest = self._forest
         sums = forest.device.xp.zeros(forest.num_terms, np.uint64)
         add_along(forest.device, forest.term_nodes, forest.terms, values, sums)
@@ -125,7 +126,7 @@ class TopDown:
         """The first pass. Uses that a rule is in at most as many files as it has occurrences."""
         forest, xp = self._forest, self._forest.device.xp
         limit = np.uint64(forest.num_files)
-        self._bounds = xp.minimum(self._weights(forest.num_files), limit)
+        self._bounds = xp.minimum(self.weights(0, forest.num_files, forest.num_files), limit)
         num_copies = int(self._bounds[forest.parents].sum())
         num_results = int(self._bounds[forest.term_nodes].sum())
         return Work.of(int(self._bounds.sum()), num_copies, num_results)

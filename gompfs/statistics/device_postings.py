@@ -123,19 +123,6 @@ class DeviceCounter:
                 total = counts if total is None else np.add(total, counts, out=total)
         return np.zeros(num_words, np.uint64) if total is None else total
 
-    def words_of_file(self, text: DeviceText, num_words: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Returns the words of a text of at most one file, ascending, and how often each occurs."""
-
-        def count(begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-            counts = self._count_all(text.words(begin, end, num_words))
-            words = self._device.xp.flatnonzero(counts)
-            with self._times.of("download"):
-                return self._device.download(words), self._device.download(counts[words])
-
-        nothing = np.zeros(0, np.int64), np.zeros(0, np.uint64)
-        with self._device:
-            return next(self._in_ranges(text.part_sizes, self._symbols_of(_BYTES_OF_A_WORD), count), nothing)
-
     def files_of_words(self, text: DeviceText, num_words: int) -> tuple[NDArray[np.uint32], int]:
         """Returns in how many files each word is (uint32), and how many files have words. No file is in two parts."""
 

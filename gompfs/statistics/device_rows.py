@@ -157,13 +157,13 @@ class Totals:
         pairs = device.xp.arange(self.counts.size, dtype=np.uint64)
         return DeviceRows(device, PairCounts(pairs, self.counts, 0), self.halves)
 
-    def size_of_lines(self, device: ArrayDevice, word_sizes: Array) -> int:
-        """Returns the size of lines of word, tab and count, for keys that are words, in bytes.
+    def size_of_lines(self, device: ArrayDevice, sizes_by_number: Array) -> int:
+        """Returns the size of lines of word, tab and count, for keys that are numbers of words, in bytes.
 
-        `word_sizes` (uint32) has the size of each word.
+        `sizes_by_number` (uint32) has the size of each word. They may be paths of files as well.
         """
         digits = device.xp.searchsorted(device.upload(_POWERS_OF_TEN), self.counts, side="right")
-        sizes = word_sizes[self.halves[0]].astype(np.int64)
+        sizes = sizes_by_number[self.halves[0]].astype(np.int64)
         return int((sizes + digits).sum()) + 2 * int(sizes.size)
 
 
@@ -190,13 +190,16 @@ class RowsText:
         *,
         by_key: bool = True,
         size: int | None = None,
+        begin: bytes = b"",
+        end: bytes = b"",
     ) -> None:
         """`lines` takes sources and a number of threads, and returns what `row_lines` returns.
 
         With `by_key`, a piece has all rows of its keys. Otherwise there is one source, and rows are cut anywhere.
-        `size` is that of the text in bytes, if it is known.
+        `size` is that of the text in bytes, if it is known. The text is between `begin` and `end`, if there are rows.
         """
         self.size = size
+        self._begin, self._end = begin, end
         self._sources = sources
         self._lines = lines
         if not sources:
@@ -221,7 +224,12 @@ class RowsText:
         for index, source in enumerate(self._sources):
             pairs, counts, bits, halves = source.read(int(cuts[0, index]), int(cuts[-1, index]))
             sources.append((pairs, counts, bits, (cuts[:, index] - cuts[0, index]).astype(np.uint64), halves))
-        return self._lines(sources, num_threads)
+        pieces = self._lines(sources, num_threads)
+        if first == 0:
+            pieces[0] = self._begin + pieces[0]
+        if first + count + 1 >= len(self._cuts):
+            pieces[-1] += self._end
+        return pieces
 
 
 def _cut_rows(num_rows: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gompfs._native.statistics import FieldType, LineFormat
 from gompfs.errors import StatsUnavailableError
 from gompfs.statistics.records import Column, Columns
-from gompfs.statistics.report import Report
+from gompfs.statistics.report import Report, in_whole_lines
 
 _BYTES_AT_ONCE = 16 << 20
 
@@ -41,10 +41,10 @@ def table_columns(columns: Columns) -> tuple[list[Column], list[Column]]:
 
 
 def groups_of_pieces(report: Report) -> Iterator[list[bytes]]:
-    """Yields the pieces of a text in lists of up to 16 MiB, for several threads to work on."""
+    """Yields the lines of a text in pieces, in lists of up to 16 MiB, for several threads to work on."""
     group: list[bytes] = []
     size = 0
-    for piece in report:
+    for piece in in_whole_lines(report):
         group.append(piece)
         size += len(piece)
         if size >= _BYTES_AT_ONCE:

@@ -39,6 +39,8 @@ def from_postings(task: PostingsTask, source: StatsSource, query: StatsQuery) ->
 def tfidf(source: StatsSource, query: StatsQuery) -> Report:
     """Returns the text of tf-idf for a query. For a single file too, the scores compare it with all other files."""
     grammars, paths = source.grammars_and_paths(query, with_others=True)
+    if query.ino in paths and query.path is not None:
+        paths[query.ino] = query.path
     how = source.traversal(sum(grammar.num_symbols for grammar in grammars))
     top = query.top or DEFAULT_TOP_OF_TFIDF
     report = postings_report(PostingsTask.TFIDF, grammars, paths, top=top, traversal=how)

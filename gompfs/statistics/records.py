@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from gompfs.statistics.paths import unescape_path
+from gompfs.statistics.report import in_whole_lines
 
 
 class ColumnType(Enum):
@@ -68,7 +69,7 @@ FACTS = (Column("name", ColumnType.WORD), Column("value", ColumnType.WORD))
 
 
 def records(columns: Columns, text: Iterable[bytes]) -> Iterator[Any]:
-    """Yields one value per line of `text`, which is an iterable of pieces of whole lines.
+    """Yields one value per line of `text`, which is given in pieces.
 
     The values are dicts; strings, if there is a single column. Without columns, the lines are facts `name<TAB>value`
     with any names, and there is a single dict for all of them.
@@ -77,7 +78,7 @@ def records(columns: Columns, text: Iterable[bytes]) -> Iterator[Any]:
         yield _facts(b"".join(text))
         return
     parse = _line_parser(columns)
-    for piece in text:
+    for piece in in_whole_lines(text):
         yield from map(parse, piece.split(b"\n")[:-1])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
@@ -23,11 +23,25 @@ class Report(ABC):
 
     @abstractmethod
     def __iter__(self) -> Iterator[bytes]:
-        """Yields the text from its beginning, in pieces of whole lines. Can be called several times."""
+        """Yields the text from its beginning, in pieces. Can be called several times."""
 
     def read(self) -> bytes:
         """Returns the whole text."""
         return b"".join(self)
+
+
+def in_whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields a text, given in pieces, in pieces of whole lines."""
+    begun: list[bytes] = []
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*begun, piece[:end]])
+            begun = []
+        if end < len(piece):
+            begun.append(piece[end:])
+    if begun:
+        yield b"".join(begun)
 
 
 class FixedReport(Report):

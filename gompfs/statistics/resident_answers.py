@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from numpy.typing import NDArray
 from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import PostingsTask
 from gompfs.errors import StatsUnavailableError
+from gompfs.gpu.arrays import Array, ArrayDevice
+from gompfs.gpu.spread import run_together
 from gompfs.statistics.device_postings import DeviceCounter
 from gompfs.statistics.device_rows import DeviceRows, RowsText, Totals, add_totals
+from gompfs.statistics.paths import escape_path
 from gompfs.statistics.postings import (
     DEFAULT_TOP_OF_TFIDF,
     NGRAM_TASKS,
@@ -31,109 +35,157 @@ from gompfs.threads import default_threads
 
 _BY_FILE = (PostingsTask.TERM_VECTOR, PostingsTask.TFIDF)  # each file has a line
 _NO_FREQUENCIES = np.zeros(0, np.uint32), 0
+_SCORES_MAY_DIFFER_BY = 1e-9  # of a score; logarithms of a device and of the host differ by less
+_BITS_OF_A_WORD = 32
+_Lines = Callable[[list[tuple[Any, ...]], int], list[bytes]]
+"""See RowsText."""
+_Counted = tuple[ResidentShare, Totals]
+"""Counts, and where they are."""
 
 
 def resident_word_counts(order: SortOrder, text: ResidentText, query: StatsQuery) -> Report:
-    """Returns the lines `word<TAB>count` for a query. Raises MemoryError."""
+    """Returns the lines `word<TAB>count` for a query. Raises StatsUnavailableError for one file, MemoryError."""
+    corpus = text.corpus(1)
+    lines = _row_lines(PostingsTask.SEQUENCE_COUNT, corpus)
+    by_count = order is SortOrder.BY_COUNT
     if query.ino is None:
-        return _word_counts_of_all(order, text, query)
-    ((ranks, counts),) = text.count(query, lambda counter, part: counter.words_of_file(part, text.num_words))
-    if order is SortOrder.BY_COUNT:
-        by_count = np.argsort(-counts.astype(np.int64), kind="stable")
-        ranks, counts = ranks[by_count], counts[by_count]
-    shown = slice(query.top or None)
-    return FixedReport(text.corpus(query, 1).lines(ranks[shown].astype(np.uint32), counts[shown]))
-
-
-def _word_counts_of_all(order: SortOrder, text: ResidentText, query: StatsQuery) -> Report:
-    corpus = text.corpus(query, 1)
-    counted = _count_totals(text, query, corpus, 1)
-    if counted is None:
-        return FixedReport(b"")
-    share, totals = counted
-    device = share.device
-    with device, text.times.of("traverse", device):
-        if order is SortOrder.BY_COUNT:
-            totals = totals.by_count(device)
-        totals = totals.first(query.top) if query.top else totals
-        size = totals.size_of_lines(device, share.word_sizes(corpus))
-        rows = share.hold([totals.rows(device)])
-    return _report(PostingsTask.SEQUENCE_COUNT, text, corpus, rows, size=size)
+        counted = _count_totals(text, corpus, 1)
+        return _report_of_totals(text, counted, lines, by_count=by_count, top=query.top)
+    with _in_file(text, query.ino, corpus, 1) as of_file:
+        return _report_of_totals(text, of_file, lines, by_count=by_count, top=query.top)
 
 
 def resident_postings(task: PostingsTask, text: ResidentText, query: StatsQuery, ngram_length: int, top: int) -> Report:
     """Returns the text of a task, whose n-grams have `ngram_length` words. See postings_report.
 
-    Its rows are in order on the device, and come to the host when their lines are read. Raises StatsUnavailableError,
-    MemoryError, and OSError if the disk is full.
+    Its rows are in order on the device, and come to the host when their lines are read. For one file, tf-idf is
+    resident_tfidf_of_file. Raises StatsUnavailableError, MemoryError, and OSError if the disk is full.
     """
     frequencies = text.frequencies() if task is PostingsTask.TFIDF else _NO_FREQUENCIES
     try:
-        corpus = text.corpus(query, ngram_length)
-        if task is PostingsTask.SEQUENCE_COUNT:
-            report = _sequence_counts(text, query, corpus, ngram_length, top)
+        corpus = text.corpus(ngram_length)
+        if query.ino is not None:
+            report = _of_file(task, text, query, ngram_length, top)
+        elif task is PostingsTask.SEQUENCE_COUNT:
+            report = _sequence_counts(text, corpus, ngram_length, top)
         else:
-            rows = _count_rows(text, query, corpus, ngram_length, by_file=task in _BY_FILE)
-            report = _report(task, text, corpus, rows, top, frequencies)
+            rows = _count_rows(text, corpus, ngram_length, by_file=task in _BY_FILE)
+            report = _report(text, rows, _row_lines(task, corpus, top, frequencies))
     except ValueError as error:
         raise unavailable(error) from None
     return first_lines(report, task, top)
 
 
-def _sequence_counts(
-    text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int, top: int
-) -> Report:
+def _of_file(task: PostingsTask, text: ResidentText, query: StatsQuery, ngram_length: int, top: int) -> Report:
+    """Returns the text of a task other than tf-idf for the query's file."""
+    assert query.ino is not None
+    all_files = text.corpus(ngram_length)
+    with _in_file(text, query.ino, all_files, ngram_length) as counted:
+        if task is PostingsTask.TERM_VECTOR:
+            return _term_vector(text, counted, text.path_for(query), top)
+        if task is PostingsTask.SEQUENCE_COUNT:
+            return _report_of_totals(text, counted, _row_lines(task, all_files), by_count=True, sizes=None)
+        lines = _row_lines(task, text.corpus_of(query, ngram_length), top)
+        return _report_of_totals(text, counted, lines, sizes=None)
+
+
+def _term_vector(text: ResidentText, counted: _Counted | None, path: bytes, top: int) -> Report:
+    """Returns the only line of a term vector. Its items come in pieces, as a file may have many words."""
+    corpus = text.corpus(1)
+
+    def items(sources: list[tuple[Any, ...]], _num_threads: int) -> list[bytes]:
+        ((_, counts, _, cuts, (words,)),) = sources
+        return [corpus.items(words[begin:end], counts[begin:end]) for begin, end in pairwise(cuts.tolist())]
+
+    return _report_of_totals(text, counted, items, by_count=True, top=top, begin=path, end=b"\n")
+
+
+def _sequence_counts(text: ResidentText, corpus: _statistics.Corpus, ngram_length: int, top: int) -> Report:
+    task = PostingsTask.SEQUENCE_COUNT
     try:
-        counted = _count_totals(text, query, corpus, ngram_length)
-        if counted is None:
-            return FixedReport(b"")
-        share, totals = counted
-        with share.device as device, text.times.of("traverse", device):
-            rows = share.hold([totals.by_count(device).rows(device)])
+        counted = _count_totals(text, corpus, ngram_length)
+        return _report_of_totals(text, counted, _row_lines(task, corpus), by_count=True, sizes=None)
     except (MemoryError, StatsUnavailableError):
-        postings = _add_on_host(text, query, corpus, ngram_length)
-        return report_of_postings(PostingsTask.SEQUENCE_COUNT, corpus, postings, top, default_threads(), text.times)
-    return _report(PostingsTask.SEQUENCE_COUNT, text, corpus, rows)
+        postings = _add_on_host(text, corpus, ngram_length)
+        return report_of_postings(task, corpus, postings, top, default_threads(), text.times)
 
 
-def _report(
+def _row_lines(
     task: PostingsTask,
-    text: ResidentText,
     corpus: _statistics.Corpus,
-    rows: Sequence[DeviceRows],
     top: int = 0,
     frequencies: tuple[NDArray[np.uint32], int] = _NO_FREQUENCIES,
-    size: int | None = None,
-) -> Report:
-    """Returns the text of rows, of `size` bytes if that is known. tf-idf needs ResidentText.frequencies."""
+) -> _Lines:
+    """Returns what makes the lines of a task. tf-idf needs ResidentText.frequencies."""
+    return lambda sources, num_threads: _statistics.row_lines(corpus, task, top, *frequencies, sources, num_threads)
+
+
+def _report(text: ResidentText, rows: Sequence[DeviceRows], lines: _Lines, **options: Any) -> Report:
+    """Returns the text of rows. `options` are those of RowsText."""
     times = text.times
-
-    def lines(sources: list[tuple[Any, ...]], num_threads: int) -> list[bytes]:
-        return _statistics.row_lines(corpus, task, top, *frequencies, sources, num_threads)
-
     with times.of("emit"):
-        pieces = RowsText(rows, lines, by_key=task is not PostingsTask.SEQUENCE_COUNT, size=size)
+        pieces = RowsText(rows, lines, **options)
     return PiecewiseReport(pieces, timed=lambda: times.of("emit"))
 
 
+def _sizes_of_words(text: ResidentText, share: ResidentShare) -> Array:
+    return share.kept("word sizes", text.corpus(1).word_sizes)
+
+
+def _sizes_of_paths(text: ResidentText, share: ResidentShare) -> Array:
+    return share.kept("path sizes", text.path_sizes)
+
+
+def _report_of_totals(
+    text: ResidentText,
+    counted: _Counted | None,
+    lines: _Lines,
+    *,
+    by_count: bool = False,
+    top: int = 0,
+    sizes: Callable[[ResidentText, ResidentShare], Array] | None = _sizes_of_words,
+    begin: bytes = b"",
+    end: bytes = b"",
+) -> Report:
+    """Returns the text of counts, by key or by falling count, of which `top` limits the number if it is above 0.
+
+    `sizes` returns the size of each word or path that a key stands for, if keys are such numbers: then the size of the
+    text is known. The text is between `begin` and `end`, unless nothing was counted.
+    """
+    if counted is None or not counted[1].counts.size:
+        return FixedReport(b"")
+    share, totals = counted
+    with share.device as device, text.times.of("traverse", device):
+        if by_count:
+            totals = totals.by_count(device)
+        totals = totals.first(top) if top else totals
+        size = None
+        if sizes is not None:
+            size = totals.size_of_lines(device, sizes(text, share)) + len(begin) + len(end)
+        rows = share.hold([totals.rows(device)])
+    return _report(text, rows, lines, by_key=False, size=size, begin=begin, end=end)
+
+
 def _count_rows(
-    text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int, *, by_file: bool
+    text: ResidentText, corpus: _statistics.Corpus, ngram_length: int, *, by_file: bool
 ) -> list[DeviceRows]:
     def count(counter: DeviceCounter, part: ResidentPart) -> Sequence[DeviceRows]:
         return part.share.hold(counter.rows(corpus, part, ngram_length, by_file=by_file))
 
-    return [rows for of_device in text.count(query, count) for rows in of_device]
+    return [rows for of_device in text.count(count) for rows in of_device]
 
 
-def _count_totals(
-    text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int
-) -> tuple[ResidentShare, Totals] | None:
-    """Returns the counts of all files together, and where they are. Several devices send theirs to the first."""
+def _count_totals(text: ResidentText, corpus: _statistics.Corpus, ngram_length: int) -> _Counted | None:
+    """Returns the counts of all files together."""
 
     def count(counter: DeviceCounter, part: ResidentPart) -> tuple[ResidentShare, Totals | None]:
         return part.share, counter.totals(corpus, part, ngram_length)
 
-    counted = [(share, totals) for share, totals in text.count(query, count) if totals is not None]
+    return _together(text, [(share, totals) for share, totals in text.count(count) if totals is not None])
+
+
+def _together(text: ResidentText, counted: Sequence[_Counted]) -> _Counted | None:
+    """Returns the sum of what several devices have counted, which send theirs to the first. None if there is none."""
     if not counted:
         return None
     (share, totals), *others = counted
@@ -143,28 +195,71 @@ def _count_totals(
         return share, add_totals(device, all_totals)
 
 
-def _add_on_host(
-    text: ResidentText, query: StatsQuery, corpus: _statistics.Corpus, ngram_length: int
-) -> _statistics.Postings:
+@contextmanager
+def _in_file(text: ResidentText, ino: int, corpus: _statistics.Corpus, ngram_length: int) -> Iterator[_Counted | None]:
+    """Counts the n-grams of a file, and gives None if its text has no words.
+
+    Raises StatsUnavailableError instead of MemoryError, also for the body of the `with` statement: other questions may
+    need less.
+    """
+    found = text.find_file(ino)
+    if found is None:
+        yield None
+        return
+    share, node = found
+    share.memory()  # answers that are read slowly may have to leave it
+    try:
+        with share.device as device, text.times.of("traverse", device):
+            if ngram_length == 1:
+                terms = share.forest.words_in(node)
+            else:
+                terms = share.forest.ngrams_in(node, ngram_length, corpus.bits, corpus.inner_ranks)
+        yield share, Totals(*terms)
+    except MemoryError:
+        raise StatsUnavailableError(f"one file needs more memory than is allowed on {share.device.name}") from None
+
+
+def _add_on_host(text: ResidentText, corpus: _statistics.Corpus, ngram_length: int) -> _statistics.Postings:
     """Returns the counts of all files together, for which a device has too little memory: the host adds up ranges."""
     postings = new_postings()
-    text.count(query, lambda counter, part: counter.gather(postings, corpus, part, ngram_length, per_file=False))
+    text.count(lambda counter, part: counter.gather(postings, corpus, part, ngram_length, per_file=False))
     return postings
 
 
 def resident_tfidf_of_file(text: ResidentText, query: StatsQuery) -> Report:
-    """Returns the line of tf-idf for the query's file. The files of each word are counted once. Raises MemoryError."""
+    """Returns the line of tf-idf for the query's file. The files of each word are counted once.
+
+    Raises StatsUnavailableError, MemoryError.
+    """
+    assert query.ino is not None
     files, num_files = text.frequencies()
-    ((ranks, counts),) = text.count(query, lambda counter, part: counter.words_of_file(part, text.num_words))
-    if not ranks.size:
-        return FixedReport(b"")
-    scores = [
-        count * math.log(num_files / files_of_word)
-        for count, files_of_word in zip(counts.tolist(), files[ranks].tolist(), strict=True)
-    ]
-    order = sorted(range(len(scores)), key=lambda index: -scores[index])[: query.top or DEFAULT_TOP_OF_TFIDF]
-    fields = [b"%.3f %s" % (scores[index], text.word(int(ranks[index]))) for index in order]
-    return FixedReport(b"\t".join([text.path_for(query), *fields]) + b"\n")
+    top = query.top or DEFAULT_TOP_OF_TFIDF
+    with _in_file(text, query.ino, text.corpus(1), 1) as counted:
+        if counted is None:
+            return FixedReport(b"")
+        share, totals = counted
+        with share.device as device, text.times.of("traverse", device):
+            of_words = share.kept("files of words", lambda: files)
+            chosen = _with_best_scores(device, totals, of_words, num_files, top)
+            words, counts = (device.download(array[chosen]) for array in (totals.halves[0], totals.counts))
+    path = text.path_of(query.ino) if query.path is None else escape_path(query.path)
+    corpus = text.corpus(1).with_files([(query.ino, path)], 1)
+    source = words, counts, _BITS_OF_A_WORD, np.array([0, words.size], np.uint64), ()
+    lines = _row_lines(PostingsTask.TFIDF, corpus, top, (files, num_files))
+    return FixedReport(b"".join(lines([source], 1)))
+
+
+def _with_best_scores(device: ArrayDevice, totals: Totals, files: Array, num_files: int, top: int) -> Array:
+    """Returns the indexes of the words of a file that may be among the `top` with the best scores of tf-idf, ascending.
+
+    `files` (uint32) is the number of files that have each word. The host decides, as its logarithms may be others.
+    """
+    xp = device.xp
+    scores = totals.counts.astype(np.float64) * xp.log(num_files / files[totals.halves[0]].astype(np.float64))
+    if scores.size <= top:
+        return xp.arange(scores.size)
+    bound = xp.sort(scores)[scores.size - top]
+    return xp.flatnonzero(scores >= bound * (1 - _SCORES_MAY_DIFFER_BY))
 
 
 def resident_phrase(text: ResidentText, query: StatsQuery) -> Report:
@@ -175,13 +270,33 @@ def resident_phrase(text: ResidentText, query: StatsQuery) -> Report:
     ranks = text.ranks_of(query.words)
     if ranks is None:
         return FixedReport(b"")
-    counts = text.count_phrase(ranks)
     if query.ino is not None:
-        number = text.number_of(query.ino)
-        path = text.path_for(query)
-        return FixedReport(b"%s\t%d\n" % (path, counts[number]) if number is not None and number in counts else b"")
-    files = sorted(counts, key=lambda file: (-counts[file], file))[: query.top or None]
-    return FixedReport(b"".join(b"%s\t%d\n" % (text.path_of(file), counts[file]) for file in files))
+        return _phrase_in_file(text, query, ranks)
+    corpus = text.corpus(1)
+
+    def lines(sources: list[tuple[Any, ...]], _num_threads: int) -> list[bytes]:
+        ((_, counts, _, cuts, (files,)),) = sources
+        return [corpus.file_lines(files[begin:end], counts[begin:end]) for begin, end in pairwise(cuts.tolist())]
+
+    def count(share: ResidentShare) -> _Counted:
+        share.memory()  # answers that are read slowly may have to leave it
+        with share.device:
+            return share, Totals(*share.forest.files_with(ranks))
+
+    counted = run_together([partial(count, share) for share in text.shares])
+    found = _together(text, [each for each in counted if each[1].counts.size])
+    return _report_of_totals(text, found, lines, by_count=True, top=query.top, sizes=_sizes_of_paths)
+
+
+def _phrase_in_file(text: ResidentText, query: StatsQuery, ranks: Sequence[int]) -> Report:
+    assert query.ino is not None
+    found = text.find_file(query.ino)
+    if found is None:
+        return FixedReport(b"")
+    share, node = found
+    with share.device:
+        count = int(share.forest.count_phrase(ranks)[node])
+    return FixedReport(b"%s\t%d\n" % (text.path_for(query), count) if count else b"")
 
 
 def _of_postings(task: PostingsTask, text: ResidentText, query: StatsQuery) -> Report:

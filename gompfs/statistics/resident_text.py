@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -23,14 +22,13 @@ from numpy.typing import NDArray
 from gompfs._native import statistics as _statistics
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.arrays import Array
-from gompfs.gpu.forest import DeviceForest, FlatForest
+from gompfs.gpu.forest import DeviceForest
 from gompfs.gpu.resident_forest import ResidentForest
 from gompfs.gpu.spread import cut_evenly, run_together
 from gompfs.statistics.device_postings import DeviceCounter, with_words
 from gompfs.statistics.device_rows import DeviceRows, settle_all
 from gompfs.statistics.grammar_cache import load_grammars, segments_with_grammars
 from gompfs.statistics.paths import escape_path, files_in_order
-from gompfs.statistics.query import EVERYTHING
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.threads import default_threads
 
@@ -74,9 +72,12 @@ class ResidentShare:
                 device.reserve(-room)
                 raise
 
-    def word_sizes(self, words: _statistics.Corpus) -> Array:
-        """Returns the size of each word in bytes (uint32), on the device. Call it inside of `with device:`."""
-        return self.forest.words.kept("word sizes", lambda: _WordSizes(self.device.upload(words.word_sizes()))).sizes
+    def kept(self, name: str, make: Callable[[], NDArray[Any]]) -> Array:
+        """Returns a copy on the device of what `make` returns, which is always the same, and keeps it if there is room.
+
+        Call it inside of `with device:`.
+        """
+        return self.forest.words.kept_array(name, lambda: self.device.upload(make()))
 
     def memory(self) -> int:
         """Returns how many bytes of device memory a question may use: also those in which nothing stays yet.
@@ -101,15 +102,6 @@ class ResidentShare:
         with self.device:
             del self.forest
             self.device.reserve(-self._room)
-
-
-@dataclass(frozen=True)
-class _WordSizes:
-    sizes: Array
-
-    @property
-    def num_bytes(self) -> int:
-        return int(self.sizes.nbytes)
 
 
 class ResidentText:
@@ -227,58 +219,44 @@ class ResidentText:
         """The number of different words."""
         return self._corpora[1].num_words
 
-    def word(self, rank: int) -> bytes:
-        """Returns a word by its number."""
-        return self._corpora[1].word(rank)
-
     def ranks_of(self, words: Sequence[bytes]) -> list[int] | None:
         """Returns the numbers of words, or None if the archive has not all of them."""
         ranks = [self._corpora[1].rank_of(word) for word in words]
         return None if None in ranks else [rank for rank in ranks if rank is not None]
 
-    def path_of(self, file: int) -> bytes:
-        """Returns the path of a file, by its number, as a field of a line."""
-        return self._files[file][1]
-
-    def count(self, query: StatsQuery, count: Callable[[DeviceCounter, ResidentPart], _Result]) -> list[_Result]:
-        """Returns what `count` returns for the files that a query counts, by device. One file is on one device."""
-        if query.ino is None:
-            parts = [ResidentPart(share, np.arange(share.forest.num_files), self.times) for share in self.shares]
-        else:
-            parts = [self._of_file(query.ino)]
+    def count(self, count: Callable[[DeviceCounter, ResidentPart], _Result]) -> list[_Result]:
+        """Returns what `count` returns for all files, by device. One file is on one device."""
         how = Traversal(num_threads=self._num_threads)
+        parts = [ResidentPart(share, self.times) for share in self.shares]
         counters = [DeviceCounter(part.device, how, self.times, part.share.memory()) for part in parts]
         return run_together([partial(count, *each) for each in zip(counters, parts, strict=True)])
 
-    def _of_file(self, ino: int) -> ResidentPart:
-        number = self._numbers.get(ino, -1)
-        found = ((share, share.forest.nodes_of(number)) for share in self.shares)
-        nothing = self.shares[0], np.zeros(0, np.int64)
-        share, nodes = next(((share, nodes) for share, nodes in found if nodes.size), nothing)
-        return ResidentPart(share, nodes, self.times, is_one_file=True)
+    def path_of(self, ino: int) -> bytes:
+        """Returns the path of a file in statistics of all files, as a field of a line. Its text must have words."""
+        return self._files[self._numbers[ino]][1]
 
-    def count_phrase(self, ranks: Sequence[int]) -> dict[int, int]:
-        """Returns how often words in a row occur in each file that has them, see ResidentForest.count_phrase."""
+    def find_file(self, ino: int) -> tuple[ResidentShare, int] | None:
+        """Returns where a file is, and its node there, or None if its text has no words."""
+        number = self._numbers.get(ino)
+        if number is None:
+            return None
+        nodes = ((share, share.forest.node_of(number)) for share in self.shares)
+        return next(((share, node) for share, node in nodes if node is not None), None)
 
-        def count(share: ResidentShare) -> dict[int, int]:
-            with share.device:
-                return share.forest.count_phrase(ranks)
-
-        counts: dict[int, int] = {}
-        for of_device in run_together([partial(count, share) for share in self.shares]):
-            counts.update(of_device)
-        return counts
-
-    def number_of(self, ino: int) -> int | None:
-        """Returns the number of a file, or None if its text has no words."""
-        return self._numbers.get(ino)
-
-    def corpus(self, query: StatsQuery, ngram_length: int) -> _statistics.Corpus:
-        """Returns the words, with the files that a query counts, for n-grams of a length. Raises ValueError."""
+    def corpus(self, ngram_length: int) -> _statistics.Corpus:
+        """Returns the words with all files, for n-grams of a length. Raises ValueError."""
         if ngram_length not in self._corpora:
             self._corpora[ngram_length] = self._corpora[1].with_files(self._files, ngram_length)
-        corpus = self._corpora[ngram_length]
-        return corpus if query.ino is None else corpus.with_files([(query.ino, self.path_for(query))], ngram_length)
+        return self._corpora[ngram_length]
+
+    def corpus_of(self, query: StatsQuery, ngram_length: int) -> _statistics.Corpus:
+        """Returns the same with the only file of a query, whose number is then 0. Raises ValueError."""
+        assert query.ino is not None
+        return self.corpus(ngram_length).with_files([(query.ino, self.path_for(query))], ngram_length)
+
+    def path_sizes(self) -> NDArray[np.uint32]:
+        """Returns the size of the path of each file in bytes, by its number."""
+        return np.array([len(path) for _, path in self._files], np.uint32)
 
     def path_for(self, query: StatsQuery) -> bytes:
         """Returns the path to print for the only file of a query, as a field of a line."""
@@ -288,7 +266,7 @@ class ResidentText:
     def frequencies(self) -> tuple[NDArray[np.uint32], int]:
         """Returns in how many files each word is (uint32), and how many files have words. Computed once."""
         if self._frequencies is None:
-            counted = self.count(EVERYTHING, lambda counter, part: counter.files_of_words(part, self.num_words))
+            counted = self.count(lambda counter, part: counter.files_of_words(part, self.num_words))
             self._frequencies = add_arrays(files for files, _ in counted), sum(num_files for _, num_files in counted)
         return self._frequencies
 
@@ -299,32 +277,21 @@ def add_arrays(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
 
 
 class ResidentPart:
-    """See DeviceText: some files of a ResidentShare."""
+    """See DeviceText: the files of a ResidentShare."""
 
-    def __init__(
-        self, share: ResidentShare, nodes: NDArray[np.int64], times: PhaseTimes, *, is_one_file: bool = False
-    ) -> None:
-        """The files are given by their nodes: all, or one. With `is_one_file`, its number becomes 0."""
-        self.part_sizes: Sequence[tuple[int, int]] = [(1, 1)] * nodes.size if is_one_file else share.forest.part_sizes
+    def __init__(self, share: ResidentShare, times: PhaseTimes) -> None:
+        self.part_sizes: Sequence[tuple[int, int]] = share.forest.part_sizes
         self.device = share.device
         self.share = share
         self._times = times
-        self._nodes = nodes
-        self._is_one_file = is_one_file
 
     def forest(self, begin: int, end: int) -> DeviceForest:
         """See DeviceText."""
-        return DeviceForest(self._select(begin, end))
+        with self._times.of("initialise", self.device):
+            return DeviceForest(self.share.forest.only(begin, end))
 
     def words(self, begin: int, end: int, num_words: int) -> DeviceForest:
         """See DeviceText."""
-        if end - begin == self.share.forest.num_files and not self._is_one_file:
+        if end - begin == self.share.forest.num_files:
             return self.share.forest.words
         return with_words(self.forest(begin, end), num_words, self._times)
-
-    def _select(self, begin: int, end: int) -> FlatForest:
-        with self._times.of("initialise", self.device):
-            flat = self.share.forest.only(self._nodes[begin:end])
-            if not self._is_one_file:
-                return flat
-            return flat.with_files(flat.device.xp.zeros(flat.num_files, np.uint32))

@@ -84,16 +84,27 @@ nb::object word_sizes(const Corpus& self) {
     return to_array(std::move(sizes));
 }
 
-nb::bytes lines(const Corpus& self, const Array<std::uint32_t>& ranks,
-                const Array<std::uint64_t>& counts) {
-    const auto words = as_span(ranks);
-    const auto is_word = [&](std::uint32_t rank) { return rank < self.words.size(); };
-    if (ranks.size() != counts.size() || !std::all_of(words.begin(), words.end(), is_word)) {
-        throw nb::value_error("there must be a word and a count for each line");
+using Numbers = Array<std::uint64_t>;
+
+// Returns what a method of a corpus makes of numbers below `limit`, and of a count for each.
+nb::bytes text_of(const Corpus& corpus, const Numbers& numbers, std::uint64_t limit,
+                  const Numbers& counts, decltype(&Corpus::items) method) {
+    const auto given = as_span(numbers);
+    const auto exists = [&](std::uint64_t number) { return number < limit; };
+    if (numbers.size() != counts.size() || !std::all_of(given.begin(), given.end(), exists)) {
+        throw nb::value_error("there must be a number that exists for each count");
     }
     std::string text;
-    run_interruptibly([&] { text = self.lines(words, as_span(counts)); });
+    run_interruptibly([&] { text = (corpus.*method)(given, as_span(counts)); });
     return to_bytes(text);
+}
+
+nb::bytes items(const Corpus& self, const Numbers& ranks, const Numbers& counts) {
+    return text_of(self, ranks, self.words.size(), counts, &Corpus::items);
+}
+
+nb::bytes file_lines(const Corpus& self, const Numbers& files, const Numbers& counts) {
+    return text_of(self, files, self.files.size(), counts, &Corpus::file_lines);
 }
 
 }  // namespace
@@ -107,7 +118,8 @@ void bind_corpus(nb::module_& statistics) {
         .def("rank_of", &rank_of, "word"_a)
         .def("ranks_of", &ranks_of, "grammar"_a)
         .def("word_sizes", &word_sizes)
-        .def("lines", &lines, "ranks"_a, "counts"_a)
+        .def("items", &items, "ranks"_a, "counts"_a)
+        .def("file_lines", &file_lines, "files"_a, "counts"_a)
         .def_prop_ro("bits", [](const Corpus& self) { return self.bits; })
         .def_prop_ro("num_words", [](const Corpus& self) { return self.words.size(); })
         .def_prop_ro("inner_ranks",

@@ -149,11 +149,22 @@ void Corpus::append_ngram(std::string& text, NgramKey key) const {
     }
 }
 
-std::string Corpus::lines(std::span<const std::uint32_t> ranks,
+std::string Corpus::items(std::span<const std::uint64_t> ranks,
                           std::span<const std::uint64_t> counts) const {
     std::string text;
-    for (std::size_t line = 0; line < ranks.size(); ++line) {
-        text.append(words.word(ranks[line])).push_back('\t');
+    for (std::size_t item = 0; item < ranks.size(); ++item) {
+        text.push_back('\t');
+        append_count(text, counts[item]);
+        text.append(" ").append(words.word(static_cast<std::uint32_t>(ranks[item])));
+    }
+    return text;
+}
+
+std::string Corpus::file_lines(std::span<const std::uint64_t> numbers,
+                               std::span<const std::uint64_t> counts) const {
+    std::string text;
+    for (std::size_t line = 0; line < numbers.size(); ++line) {
+        text.append(files[numbers[line]].path).push_back('\t');
         append_count(text, counts[line]);
         text.push_back('\n');
     }

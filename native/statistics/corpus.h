@@ -47,9 +47,12 @@ struct Corpus {
     // inner_rank by rank; empty if both are equal.
     const std::vector<std::uint32_t>& ranks_before_others() const { return inner_ranks; }
     void append_ngram(std::string& text, NgramKey key) const;
-    // Lines of a word, given by its rank, tab and count.
-    std::string lines(std::span<const std::uint32_t> ranks,
+    // Items of a term vector: tab, count, space and word for each word, given by its rank.
+    std::string items(std::span<const std::uint64_t> ranks,
                       std::span<const std::uint64_t> counts) const;
+    // Lines of a path, tab and count for each file, given by its number.
+    std::string file_lines(std::span<const std::uint64_t> numbers,
+                           std::span<const std::uint64_t> counts) const;
 
     std::shared_ptr<const Vocabulary> vocabulary;  // that of `words`
     std::vector<const Grammar*> grammars;

@@ -5,6 +5,7 @@ Usage: resident_cases.py LIBRARY, where LIBRARY was made by native_builds.kernel
 
 from __future__ import annotations
 
+import random
 import sys
 from array import array
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
-from device_cases import Case, cases
+from device_cases import Case, build, cases
 
 from gompfs._native import statistics as _statistics
 from gompfs._native.grammar import WordRule
@@ -62,6 +63,37 @@ def check_resident(
 Question = tuple[object, StatsQuery]
 
 
+LARGE = 2
+"""The inode number of a large file of many_files."""
+
+
+def many_files() -> Case:
+    """Returns thousands of files with the same words, equally often in many of them; and a file with many words."""
+    rng = random.Random(5)
+    files = []
+    for ino in range(1, 6001):
+        words = [b"everywhere"] * (ino % 4) + [b"both of"] * (ino % 3 != 0) + [b"%d" % rng.randrange(400)]
+        rng.shuffle(words)
+        files.append((ino, b" ".join(words)))
+    others = [b"%d" % (rng.randrange(30_000) + 1000) for _ in range(50_000)]
+    files[LARGE - 1] = LARGE, b" ".join([*others, *others[:9000]])
+    paths = {ino: b"%04d/file" % (ino * 37 % 6007) for ino, _ in files}
+    return "many files", [build(files[:2000]), build(files[2000:3000]), build(files[3000:])], paths
+
+
+def questions_of_many_files() -> list[Question]:
+    """Returns questions whose answers have many lines, or come in several pieces."""
+    found: list[Question] = []
+    for top in (0, 1, 3000):
+        found += [("phrase", StatsQuery(words=(b"everywhere",), top=top))]
+        found += [("phrase", StatsQuery(words=(b"both", b"of"), top=top))]
+        for ino in (1, LARGE):
+            query = StatsQuery(ino, top=top)
+            found += [(what, query) for what in (*SortOrder, *PostingsTask)]
+            found += [("phrase", StatsQuery(ino, words=(b"everywhere",)))]
+    return found
+
+
 def _questions(case: Case) -> list[Question]:
     _, _, paths = case
     files = [None, *sorted(paths)[:: max(len(paths) // _FEW, 1)]]
@@ -81,6 +113,14 @@ def _questions(case: Case) -> list[Question]:
 
 def ask_device(text: ResidentText, question: Question) -> bytes:
     """Returns the answer of a device."""
+    report = report_of_device(text, question)
+    found = report.read()
+    assert report.size in (None, len(found)), question
+    return found
+
+
+def report_of_device(text: ResidentText, question: Question) -> Report:
+    """Returns the answer of a device, which is not read yet."""
     what, query = question
     report: Report
     if isinstance(what, SortOrder):
@@ -93,7 +133,7 @@ def ask_device(text: ResidentText, question: Question) -> bytes:
         report = resident_postings(what, text, query, length, top)
     else:
         report = resident_phrase(text, query)
-    return report.read()
+    return report
 
 
 _OF_NGRAMS = (PostingsTask.SEQUENCE_COUNT, PostingsTask.RANKED_INVERTED_INDEX)
@@ -108,7 +148,7 @@ def ask_cpu(case: Case, question: Question) -> bytes:
         counted = [CountedWords(grammar, grammar.word_counts(of_query)) for grammar in grammars]
         return word_count_report(counted, what, top=query.top).read()
     if what is PostingsTask.TFIDF:
-        lines = postings_report(what, grammars, paths, top=10).read().splitlines(keepends=True)
+        lines = postings_report(what, grammars, paths, top=query.top or 10).read().splitlines(keepends=True)
         return b"".join(line for line in lines if query.ino is None or line.startswith(paths[query.ino] + b"\t"))
     if isinstance(what, PostingsTask):
         return postings_report(what, grammars, of_query, ngram_length=query.ngram_length, top=query.top).read()
@@ -118,7 +158,7 @@ def ask_cpu(case: Case, question: Question) -> bytes:
     overlap = _statistics.Overlap(ngrams, array("Q", (ino for ino, _ in files)), "/tmp", 1 << 20, 1 << 30)
     for grammar in grammars:
         overlap.search_grammar(grammar.native, 1)
-    ((_, _, found),) = overlap.finish(len(files) or 1)
+    ((_, _, found),) = overlap.finish(query.top or len(files) or 1)
     return b"".join(b"%s\t%d\n" % (files[file][1], count) for file, _, count in found)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from device_cases import cases
 from native_builds import ROOT
-from resident_cases import PIECES, check_resident
+from resident_cases import PIECES, ROOM, ask_cpu, ask_device, check_resident, many_files, questions_of_many_files
 from tree_helpers import pack
 
 from gompfs.archive import Archive
@@ -16,7 +18,10 @@ from gompfs.engine import select_engine
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.options import GpuOptions
 from gompfs.statistics.answering import RESIDENT, Answering
+from gompfs.statistics.paths import files_in_order
+from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.tasks import NAMES, NAMES_OF_FILE, compute
+from gompfs.statistics.traversal import PhaseTimes
 
 pytestmark = pytest.mark.gpu
 
@@ -32,6 +37,18 @@ def test_wide_levels(gpu: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     for case in cases():
         if case[0] != PIECES:
             check_resident(gpu, case, repeats=1).release()
+
+
+def test_long_answers(gpu: ArrayDevice) -> None:
+    """Thousands of files have a word equally often, and the answers about a large file come in several pieces."""
+    case = many_files()
+    _, grammars, paths = case
+    expected = [(question, ask_cpu(case, question)) for question in questions_of_many_files()]
+    archive = cast("Archive", SimpleNamespace(path_of=paths.get))
+    text = ResidentText(archive, [gpu], grammars, files_in_order(paths), ROOM, PhaseTimes())
+    for question, lines in expected:
+        assert ask_device(text, question) == lines, question
+    text.release()
 
 
 @pytest.fixture(scope="module")

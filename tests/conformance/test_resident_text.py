@@ -6,12 +6,23 @@ import itertools
 import random
 import stat
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from device_cases import Case, build, cases, texts
 from host_device import HostDevice
 from native_builds import ROOT, run_cases_sanitized
-from resident_cases import PIECES, ROOM, ask_cpu, ask_device, check_resident
+from resident_cases import (
+    PIECES,
+    ROOM,
+    ask_cpu,
+    ask_device,
+    check_resident,
+    many_files,
+    questions_of_many_files,
+    report_of_device,
+)
 from text_device_on_host import EngineWithDevice
 from tree_helpers import pack
 
@@ -25,9 +36,13 @@ from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
 from gompfs.statistics import answering as answering_module
 from gompfs.statistics.answering import CPU, GPU, RESIDENT, Answering
+from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.query import EVERYTHING, MAX_NGRAM_LENGTH, StatsQuery
+from gompfs.statistics.report import in_whole_lines
 from gompfs.statistics.resident_answers import ANSWERS
+from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.tasks import NAMES, NAMES_OF_FILE, TASKS, compute
+from gompfs.statistics.traversal import PhaseTimes
 
 MIB = 1 << 20
 
@@ -86,6 +101,34 @@ def test_n_grams_over_the_ends_of_parts(device: HostDevice) -> None:
     assert [ask_device(text, question) for question in questions] == expected
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("count", [1, 2])
+def test_long_answers(library: Path, count: int) -> None:
+    """Thousands of files have a word equally often, and the answers about a large file come in several pieces."""
+    case = many_files()
+    questions = questions_of_many_files()
+    expected = [ask_cpu(case, question) for question in questions]
+    _, grammars, paths = case
+    archive = cast("Archive", SimpleNamespace(path_of=paths.get))
+    devices = [HostDevice(library) for _ in range(count)]
+    text = ResidentText(archive, devices, grammars, files_in_order(paths), ROOM, PhaseTimes())
+    for question, lines in zip(questions, expected, strict=True):
+        assert ask_device(text, question) == lines, question
+    in_pieces = [list(report_of_device(text, question)) for question in questions]
+    assert sum(len(pieces) > 1 for pieces in in_pieces) > 9
+    assert any(not piece.endswith(b"\n") for pieces in in_pieces for piece in pieces)
+    for lines, pieces in zip(expected, in_pieces, strict=True):
+        whole = list(in_whole_lines(pieces))
+        assert b"".join(whole) == lines
+        assert all(piece.endswith(b"\n") for piece in whole)
+    reports = [report_of_device(text, question) for question in questions]
+    begun = [iter(report) for report in reports]
+    firsts = [next(reader, b"") for reader in begun]
+    text.release()
+    assert [b"".join([first, *reader]) for first, reader in zip(firsts, begun, strict=True)] == expected
+    assert [device.reserved for device in devices] == [0] * count
+
+
 def parts_of(case: Case, library: Path, count: int) -> list[set[int]]:
     """Checks the answers of several devices. Returns the numbers of the files that each of them has."""
     devices = [HostDevice(library) for _ in range(count)]
@@ -142,6 +185,7 @@ def archive_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     (tree / "long").write_bytes(b"\n".join(rng.choices(lines, k=1500)))
     (tree / "same").write_bytes((tree / "29").read_bytes())
     (tree / "noise").write_bytes(rng.randbytes(2000))
+    (tree / "29, again").hardlink_to(tree / "29")
     path = folder / "a.gomp"
     pack(path, tree, codec=Codec.GOMPRESSO_TADOC, stats=True, part_size=5000)
     return path
@@ -181,8 +225,12 @@ def test_tfidf_of_a_file(device: HostDevice, archive_path: Path) -> None:
     with Archive(archive_path, engine=CpuEngine()) as archive:
         paths = {ino: path for ino, path in archive.paths().items() if stat.S_ISREG(archive.resolve(path).mode)}
         queries = [StatsQuery(ino, top=top, path=path) for ino, path in list(paths.items())[:9] for top in (0, 3)]
+        links = [(path, inode.ino) for path, inode in archive.walk() if stat.S_ISREG(inode.mode) and inode.nlink > 1]
+        queries += [StatsQuery(ino, path=path) for path, ino in links]
         queries = [query for query in queries if query.ino not in archive.index.binary_files()]
         expected = [compute(b"tfidf", archive, query).read() for query in queries]
+        found = zip(queries, expected, strict=True)
+        assert all(not line or line.startswith((query.path or b"") + b"\t") for query, line in found)
     with Archive(archive_path, engine=EngineWithDevice(device, room=ROOM)) as archive:
         answering = Answering(archive)
         assert [compute(b"tfidf", archive, query, answering=answering).read() for query in queries] == expected

@@ -212,7 +212,8 @@ def _questions(archive: Archive, grammars: Sequence[Grammar]) -> Mapping[str, tu
         if length <= len(text)
     }
     for what, (_, ino) in files.items():
-        asked |= {f"{task} of the {what} file": (task, StatsQuery(ino)) for task in (*NAMES_OF_FILE, "tfidf")}
+        of_file = StatsQuery(ino, path=archive.path_of(ino))  # a mount knows the path
+        asked |= {f"{task} of the {what} file": (task, of_file) for task in (*NAMES_OF_FILE, "tfidf")}
     return asked
 
 

@@ -99,7 +99,7 @@ class TopDownInRounds(TopDown):
         forest, device = self._forest, self._forest.device
         tables = self._tables_of_nodes()
         limit = np.uint64(forest.num_files)
-        results = Tables(device, device.xp.minimum(self._of_terms(self._bounds), limit))
+        results = Tables(device, device.xp.minimum(self.of_terms(self._bounds), limit))
         _collect(device, tables, results, forest.term_nodes, forest.terms)
         results.check()
         layout = PairLayout(True, forest.num_terms.bit_length(), file_bits)

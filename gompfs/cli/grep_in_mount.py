@@ -70,7 +70,7 @@ def search_in_mount(mountpoint: str, query: SearchQuery, roots: Sequence[tuple[b
     from gompfs.search.messages import MAX_REQUEST_SIZE, Message, SearchRequest, receive, send
 
     name, token = address
-    request = SearchRequest(token, query, list(roots)).encode()
+    request = SearchRequest(query, list(roots)).encode()
     if len(request) > MAX_REQUEST_SIZE:
         return None
     with ExitStack() as sockets:
@@ -80,6 +80,7 @@ def search_in_mount(mountpoint: str, query: SearchQuery, roots: Sequence[tuple[b
             connection.settimeout(_CONNECT_SECONDS)
             connection.connect(f"\0{name}")
             connection.settimeout(None)
+            send(connection, Message.TOKEN, token.encode())
             send(connection, Message.REQUEST, request)
             kind, content = receive(stream, _MAX_MESSAGE_SIZE)
             totals = _totals_of(content) if kind is Message.TOTALS else None

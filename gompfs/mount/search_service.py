@@ -23,6 +23,8 @@ from gompfs.archive import Archive
 from gompfs.errors import EntryNotFoundError, GompfsError
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from gompfs.search import ArchiveSearch, SearchTotals
     from gompfs.search.messages import SearchRequest
 
@@ -118,26 +120,38 @@ class SearchService:
     def _answer(self, connection: socket.socket) -> None:
         import secrets
 
-        from gompfs.search.messages import MAX_REQUEST_SIZE, Message, SearchRequest, receive, send
+        from gompfs.search.messages import TOKEN_SIZE, Message, receive, send
 
-        connection.settimeout(_REQUEST_SECONDS)
-        with suppress(OSError, EOFError):  # the other side has gone, or sent nothing
+        with suppress(OSError, EOFError), connection.makefile("rb") as stream:  # the other side may go at any time
+            connection.settimeout(_REQUEST_SECONDS)
             try:
-                with connection.makefile("rb") as stream:
-                    request = SearchRequest.decode(receive(stream, MAX_REQUEST_SIZE)[1])
-                is_allowed = secrets.compare_digest(request.token.encode(), self._token.encode())
+                # Nothing of a user without the token takes memory.
+                is_allowed = secrets.compare_digest(receive(stream, TOKEN_SIZE)[1], self._token.encode())
+                is_allowed = is_allowed and self._turns.acquire(blocking=False)
             except ValueError:
                 is_allowed = False
-            connection.settimeout(None)
-            if not is_allowed or not self._turns.acquire(blocking=False):
+            if not is_allowed:
                 send(connection, Message.REFUSED)
                 return
             try:
-                self._search(connection, request)
-            except GompfsError as error:
-                send(connection, Message.ERROR, os.fsencode(str(error)))
+                self._answer_request(connection, stream)
             finally:
                 self._turns.release()
+
+    def _answer_request(self, connection: socket.socket, stream: BinaryIO) -> None:
+        """Raises OSError and EOFError if the other side has gone."""
+        from gompfs.search.messages import MAX_REQUEST_SIZE, Message, SearchRequest, receive, send
+
+        try:
+            request = SearchRequest.decode(receive(stream, MAX_REQUEST_SIZE)[1])
+        except ValueError:
+            send(connection, Message.REFUSED)
+            return
+        connection.settimeout(None)
+        try:
+            self._search(connection, request)
+        except GompfsError as error:
+            send(connection, Message.ERROR, os.fsencode(str(error)))
 
     def _begin(self, request: SearchRequest) -> ArchiveSearch | None:
         """Returns None for an entry that the mount does not show, and for a query that no command makes.

@@ -1,8 +1,8 @@
 """The messages by which `gompfs grep` asks the daemon of a mount to search, over a Unix socket.
 
-The command sends one REQUEST. The daemon answers with REFUSED, or with TOTALS, any number of further messages, and END
-or ERROR. Both sides close the socket when they want to stop. A message is its kind (1 byte), the size of its content
-(4 bytes, little-endian) and the content.
+The command sends a TOKEN and a REQUEST. The daemon answers with REFUSED, or with TOTALS, any number of further
+messages, and END or ERROR. Both sides close the socket when they want to stop. A message is its kind (1 byte), the size
+of its content (4 bytes, little-endian) and the content.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from gompfs.search.query import Colors, Order, Output, SearchQuery, Separators
 if TYPE_CHECKING:
     from socket import socket
 
-MAX_REQUEST_SIZE = 64 << 20
-"""In bytes. Patterns from files may have 16 MiB."""
+TOKEN_SIZE = 32
+"""In bytes."""
+MAX_REQUEST_SIZE = 20 << 20
+"""In bytes. Larger queries, as with very many patterns, are not given to a daemon."""
 MAX_PIECE_SIZE = 1 << 20
 """The size up to which output comes in one message, in bytes."""
 _HEADER = struct.Struct("<BI")
@@ -30,36 +32,34 @@ _TUPLES = {"colors": Colors, "separators": Separators}
 class Message(IntEnum):
     """The kinds of messages."""
 
-    REQUEST = 0
+    TOKEN = 0
+    """Shows that the user may read the file that has it."""
+    REQUEST = 1
     """See SearchRequest."""
-    REFUSED = 1
+    REFUSED = 2
     """The daemon does not search: too much is asked at once, or it does not understand the request."""
-    OUTPUT = 2
+    OUTPUT = 3
     """A piece of the output."""
-    TOTALS = 3
+    TOTALS = 4
     """The members of SearchTotals so far, in JSON."""
-    FAILURE = 4
+    FAILURE = 5
     """A file could not be read: the text of the error."""
-    ERROR = 5
+    ERROR = 6
     """The search ended with an error: its text."""
-    END = 6
+    END = 7
     """The search is complete."""
 
 
 class SearchRequest(NamedTuple):
     """What a daemon is asked."""
 
-    token: str
-    """Shows that the user may read the file that has it."""
     query: SearchQuery
     roots: list[tuple[bytes, int]]
     """Paths to print, and inode numbers in the mount."""
 
     def encode(self) -> bytes:
         """Returns the content of a REQUEST."""
-        return json.dumps(
-            {"token": self.token, "query": self.query._asdict(), "roots": self.roots}, default=_described
-        ).encode()
+        return json.dumps({"query": self.query._asdict(), "roots": self.roots}, default=_described).encode()
 
     @classmethod
     def decode(cls, content: bytes) -> SearchRequest:
@@ -68,7 +68,7 @@ class SearchRequest(NamedTuple):
             fields = json.loads(content, object_hook=_restored)
             query = {name: _member(name, value) for name, value in fields["query"].items()}
             roots = [(bytes(path), int(number)) for path, number in fields["roots"]]
-            return cls(str(fields["token"]), SearchQuery(**query), roots)
+            return cls(SearchQuery(**query), roots)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"not a request to search: {error}") from None
 

@@ -126,12 +126,13 @@ class Asked:
 
     def ask(self, query: SearchQuery, token: str | None = None, number: int = 1) -> list[tuple[Message, bytes]]:
         """Asks, and returns all answers."""
-        self.send(query, token, number)
-        return self.answers()
+        with self.connection:
+            self.send(query, token, number)
+            return self.answers()
 
     def send(self, query: SearchQuery, token: str | None = None, number: int = 1) -> None:
-        request = SearchRequest(self.token if token is None else token, query, [(b"", number)])
-        send(self.connection, Message.REQUEST, request.encode())
+        send(self.connection, Message.TOKEN, (self.token if token is None else token).encode())
+        send(self.connection, Message.REQUEST, SearchRequest(query, [(b"", number)]).encode())
 
     def answers(self) -> list[tuple[Message, bytes]]:
         """Returns all messages until the daemon closes the connection."""
@@ -160,8 +161,9 @@ def paused_search(mounted: Path) -> Asked:
 
 
 def test_a_wrong_token_is_refused(mounted: Path) -> None:
-    for token in ("", "0" * 32, "é"):
-        assert Asked(mounted).ask(EVERYTHING, token) == [(Message.REFUSED, b"")]
+    for token in ("", "0" * 32, "é", "0" * 33):
+        with suppress(BrokenPipeError, ConnectionResetError):  # the request was not read
+            assert Asked(mounted).ask(EVERYTHING, token) == [(Message.REFUSED, b"")]
 
 
 @pytest.mark.parametrize("number", [0, 2**62, 2**62 + 5, 2**63 - 1, 99999, -1])
@@ -177,14 +179,20 @@ def test_a_file_that_does_not_exist(mounted: Path, number: int) -> None:
         b"\0\xff\xff\xff\xff",
         b"\x09\0\0\0\0",
         b"\0\x02\0\0\0{}",
-        b"\0\x04\0\0\0null",
-        b"\0\x10\0\0\0" + b"[" * 16,
-        b"\0\x80\x84\x1e\0" + b"[" * 2_000_000,
         b"GET / HTTP/1.1\r\n\r\n",
+        b"TOKEN\x01\xff\xff\xff\xff",
+        b"TOKEN\x01\x02\0\0\0{}",
+        b"TOKEN\x01\x04\0\0\0null",
+        b"TOKEN\x01\x10\0\0\0" + b"[" * 16,
+        b"TOKEN\x01\x80\x84\x1e\0" + b"[" * 2_000_000,
+        b"TOKEN",
+        b"TOKENTOKEN",
     ],
 )
 def test_what_is_no_request_is_refused(mounted: Path, sent: bytes) -> None:
+    """TOKEN stands for the message with the right token."""
     asked = Asked(mounted)
+    sent = sent.replace(b"TOKEN", b"\0\x20\0\0\0" + asked.token.encode())
     with suppress(BrokenPipeError):  # it was refused before all of it was sent
         asked.connection.sendall(sent)
         asked.connection.shutdown(socket.SHUT_WR)

@@ -13,7 +13,7 @@ from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and the CPU decodes without NumPy
-    from gompfs.gpu.accelerator import ResidentMemory
+    from gompfs.gpu.accelerator import Accelerator, ResidentMemory
     from gompfs.gpu.arrays import ArrayDevice, TextDevice
 
 log = logging.getLogger(__name__)
@@ -77,9 +77,14 @@ class AutoAccelerator:
         """See Accelerator.text."""
         if num_bytes < _TEXT_OF_A_THREAD * self._num_threads:
             return None
+        accelerator = self._accelerator_of_gpu()
+        return None if accelerator is None else accelerator.text(num_bytes)
+
+    def _accelerator_of_gpu(self) -> Accelerator | None:
+        """Starts the GPU if nothing has. Returns None if there is none."""
         start_gpu = self._start_gpu()
         gpu = None if start_gpu is None else start_gpu()
-        return None if gpu is None or gpu.accelerator is None else gpu.accelerator.text(num_bytes)
+        return None if gpu is None else gpu.accelerator
 
     def resident_memory(self) -> AutoResidentMemory | None:
         """See Accelerator.resident_memory."""
@@ -87,8 +92,14 @@ class AutoAccelerator:
         return AutoResidentMemory(self._start_gpu) if is_wanted and not self._is_lost else None
 
     def search(self, num_bytes: int) -> Sequence[TextDevice]:
-        """See Accelerator.search. The CPU searches: see docs/decisions/0035-search-on-the-gpu.md."""
-        return ()
+        """See Accelerator.search. The CPU searches, unless blocks stay in device memory because the user asked for it.
+
+        See docs/decisions/0035-search-on-the-gpu.md.
+        """
+        if self._is_lost or self._options is None or self._options.resident != "on":
+            return ()
+        accelerator = self._accelerator_of_gpu()
+        return () if accelerator is None else accelerator.search(num_bytes)
 
 
 class AutoResidentMemory:

@@ -15,6 +15,7 @@ import pytest
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.auto import AutoEngine, Cost
 from gompfs.engine.cpu import CpuEngine
+from gompfs.options import GpuOptions
 
 
 class _Gpu:
@@ -22,6 +23,10 @@ class _Gpu:
         @staticmethod
         def text(num_bytes: int) -> str:
             return f"a GPU for {num_bytes} bytes"
+
+        @staticmethod
+        def search(num_bytes: int) -> list[str]:
+            return [f"a GPU for {num_bytes} bytes"]
 
 
 def test_much_text_starts_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +49,25 @@ def test_much_text_starts_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_text_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AutoEngine, "start_gpu", lambda _auto: None)
     assert AutoEngine(num_threads=1).accelerator.text(1 << 40) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (None, []),
+        (GpuOptions(), []),
+        (GpuOptions(resident="off"), []),
+        (GpuOptions(resident="on"), ["a GPU for 5 bytes"]),
+    ],
+)
+def test_a_gpu_searches_if_blocks_are_to_stay(
+    monkeypatch: pytest.MonkeyPatch, options: GpuOptions | None, expected: list[str]
+) -> None:
+    monkeypatch.setattr(AutoEngine, "start_gpu", lambda auto: setattr(auto, "_gpu", _Gpu()))
+    auto = AutoEngine(num_threads=1, options=options)
+    assert list(auto.accelerator.search(5)) == expected
+    monkeypatch.setattr(AutoEngine, "start_gpu", lambda _auto: None)
+    assert not AutoEngine(num_threads=1, options=options).accelerator.search(5)
 
 
 def test_the_interpreter_waits_for_a_gpu_that_starts() -> None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gompfs.search import SearchQuery, SearchTotals
 
 _ADDRESS = ".gompfs/stats/search-socket"
-_NAME_PREFIX = "gompfs-"
 _MAX_ADDRESS_SIZE = 200
 _CONNECT_SECONDS = 2.0
 _MAX_MESSAGE_SIZE = 16 << 20
@@ -98,8 +97,10 @@ def _address_of(mountpoint: str) -> tuple[str, str] | None:
             name, token, version = file.read(_MAX_ADDRESS_SIZE).decode().split("\n")[:3]
     except (OSError, ValueError):
         return None
-    # The mount may be that of another user, with any content: do not write to other programs' sockets.
-    return (name, token) if name.startswith(_NAME_PREFIX) and version == gompfs.__version__ else None
+    from gompfs.search.messages import SOCKET_PREFIX
+
+    # The mount may be that of another user, with any content.
+    return (name, token) if name.startswith(SOCKET_PREFIX) and version == gompfs.__version__ else None
 
 
 def _totals_of(content: bytes) -> SearchTotals:

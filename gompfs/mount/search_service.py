@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NAME_PREFIX = "gompfs-"
 _SEARCHES_AT_ONCE = 4  # each uses all threads, and has tables of all files
 _MAX_CONNECTIONS = 16
 _REQUEST_SECONDS = 10.0  # within which a request must have come
@@ -65,11 +64,13 @@ class SearchService:
     def _listen(self) -> socket.socket:
         import secrets
 
+        from gompfs.search.messages import SOCKET_PREFIX, TOKEN_SIZE
+
         if self._is_closed:
             raise OSError(errno.ESHUTDOWN, os.strerror(errno.ESHUTDOWN))
-        self._token = secrets.token_hex(16)
+        self._token = secrets.token_hex(TOKEN_SIZE // 2)
         listener = socket.socket(socket.AF_UNIX)
-        listener.bind(f"\0{NAME_PREFIX}{os.getpid()}-{secrets.token_hex(8)}")
+        listener.bind(f"\0{SOCKET_PREFIX}{os.getpid()}-{secrets.token_hex(8)}")
         listener.listen(_MAX_CONNECTIONS)
         self._start(self._accept, listener)
         return listener

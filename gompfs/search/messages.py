@@ -17,6 +17,8 @@ from gompfs.search.query import Colors, Order, Output, SearchQuery, Separators
 if TYPE_CHECKING:
     from socket import socket
 
+SOCKET_PREFIX = "gompfs-"
+"""How the names of sockets begin, so that nothing is ever sent to the socket of another program."""
 TOKEN_SIZE = 32
 """In bytes."""
 MAX_REQUEST_SIZE = 20 << 20

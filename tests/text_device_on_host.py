@@ -42,7 +42,7 @@ class HostTextDevice(HostDevice):
         sizes = source.compressed_sizes[numbers].astype(np.uint64)
         ends = np.cumsum(sizes, dtype=np.uint64)
         memory = np.empty(int(sizes.sum()), np.uint8)
-        facts = source.stage(numbers, ends - sizes, memory.data)
+        facts = source.begin_staging(numbers, ends - sizes, memory.data)()
         blocks = [memory[end - size : end].data for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)]
         return StagedOnHost(blocks, source.uncompressed_sizes[numbers], facts["status"], source.symbols(numbers))
 

@@ -250,22 +250,28 @@ class SliceColumns:
     def write(self, out: Buffer, content: int) -> None:
         """Writes the columns to `out`, of `size` bytes. Contents will be decoded to the device address `content`."""
 
-def stage_blocks(
-    descriptor: int | None,
-    archive_offsets: NDArray[np.uint64],
-    compressed_sizes: NDArray[np.uint32],
-    uncompressed_sizes: NDArray[np.uint32],
-    supplements: NDArray[np.uint8],
-    targets: NDArray[np.uint64],
-    out: Buffer,
-    num_threads: int,
-) -> bytes:
-    """Reads compressed blocks from an open file to their targets in `out`, and checks them against their checksums.
+class BlockStaging:
+    """Compressed blocks that threads are reading from a file, see native/blocks/staged_blocks.h."""
 
-    Without a descriptor, they are there already. `supplements` says what each block needs: nothing (0), the symbols of
-    its part (1) or the dictionary (2). Returns a record for each block, see gompfs.archive.staged_blocks. Raises
-    OSError.
-    """
+    def __init__(
+        self,
+        descriptor: int | None,
+        archive_offsets: NDArray[np.uint64],
+        compressed_sizes: NDArray[np.uint32],
+        uncompressed_sizes: NDArray[np.uint32],
+        supplements: NDArray[np.uint8],
+        targets: NDArray[np.uint64],
+        out: Buffer,
+        num_threads: int,
+    ) -> None:
+        """Begins to read blocks to their targets in `out`, and to check them against their checksums.
+
+        `descriptor` is closed once it is no longer needed. Without it, the blocks are there already. `supplements` says
+        what each block needs: nothing (0), the symbols of its part (1) or the dictionary (2).
+        """
+
+    def wait(self) -> bytes:
+        """Waits until all blocks were read. Returns a record for each, see gompfs.gpu.block_source. Raises OSError."""
 
 class StoredSizes:
     """How many bytes an archive stores of its files with holes; other files are stored whole."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs._native.blocks import stage_blocks
+from gompfs._native.blocks import BlockStaging
 from gompfs.codec import BlockStatus
 from gompfs.engine.cpu import CpuEngine
 from gompfs.gpu.block_source import STAGED, BlockSymbols
@@ -56,23 +55,22 @@ class StagedBlocks:
                     starts.append(blocks.start)
         return np.array(starts, np.int64), supplements, parts
 
-    def stage(self, numbers: NDArray[np.uint64], targets: NDArray[np.uint64], out: memoryview) -> NDArray[np.void]:
-        """See BlockSource.stage."""
+    def begin_staging(
+        self, numbers: NDArray[np.uint64], targets: NDArray[np.uint64], out: memoryview
+    ) -> Callable[[], NDArray[np.void]]:
+        """See BlockSource.begin_staging."""
         file = self._archive.stored.open_for_native()
-        try:
-            descriptor = file if isinstance(file, int) else None
-            if descriptor is None:
-                blocks = self._archive.stored.read_compressed(numbers.tolist())
-                for block, target in zip(blocks, targets.tolist(), strict=True):
-                    out[target : target + len(block)] = block
-            records = stage_blocks(
-                descriptor, self._archive_offsets[numbers], self.compressed_sizes[numbers],
-                self.uncompressed_sizes[numbers], self._supplements[numbers], targets, out, self._num_threads,
-            )  # fmt: skip
-        finally:
-            if isinstance(file, int):
-                os.close(file)
-        return np.frombuffer(records, STAGED)
+        if not isinstance(file, int):
+            blocks = self._archive.stored.read_compressed(numbers.tolist())
+            for block, target in zip(blocks, targets.tolist(), strict=True):
+                out[target : target + len(block)] = block
+        indexes = numbers.view(np.int64)
+        staging = BlockStaging(
+            file if isinstance(file, int) else None, self._archive_offsets.take(indexes),
+            self.compressed_sizes.take(indexes), self.uncompressed_sizes.take(indexes), self._supplements.take(indexes),
+            targets, out, self._num_threads,
+        )  # fmt: skip
+        return lambda: np.frombuffer(staging.wait(), STAGED)
 
     def symbols(self, numbers: NDArray[np.uint64]) -> BlockSymbols:
         """See BlockSource.symbols."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -51,8 +51,13 @@ class BlockSource(Protocol):
     num_parts: int
     """The number of these parts."""
 
-    def stage(self, numbers: NDArray[np.uint64], targets: NDArray[np.uint64], out: memoryview) -> NDArray[np.void]:
-        """Reads blocks, header and payload, to their targets in `out`, and checks them. Returns STAGED records."""
+    def begin_staging(
+        self, numbers: NDArray[np.uint64], targets: NDArray[np.uint64], out: memoryview
+    ) -> Callable[[], NDArray[np.void]]:
+        """Begins to read blocks, header and payload, to their targets in `out`, and to check them.
+
+        Returns a function that waits until all is done, and returns STAGED records.
+        """
 
     def symbols(self, numbers: NDArray[np.uint64]) -> BlockSymbols:
         """Returns what blocks need to be decoded."""

@@ -1,10 +1,11 @@
 """Reads ranges of an archive's files into memory of one GPU.
 
 The blocks of a plan (native/blocks/range_plan.h) are cut into slices, which pass through slots. For each slice, blocks
-that are not in device memory are read and checked by host threads, straight into pinned memory, and copied to the
-device. There, kernels decode them into memory of the slot, and move the pieces to the output. Stored blocks need no
-decoding: their pieces come from the payload. Where payloads may stay in device memory, the next read of the block only
-needs its number: the host does nothing for each block but index arrays.
+that are not in device memory are read and checked by host threads, straight into pinned memory, while this thread
+queues the slices before; then they are copied to the device. There, kernels decode them into memory of the slot, and
+move the pieces to the output. Stored blocks need no decoding: their pieces come from the payload. Where payloads may
+stay in device memory, the next read of the block only needs its number: the host does nothing for each block but index
+arrays.
 
 Everything is queued on the streams of the slots, which wait for the stream of the caller, and which that stream waits
 for. The host waits only where a slot is used again that is still at work.
@@ -13,6 +14,8 @@ for. The host waits only where a slot is used again that is still at work.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import cupy
@@ -32,18 +35,36 @@ if TYPE_CHECKING:
 _FIRST_SLICE_BYTES = 64 << 20
 _UPLOAD_BYTES = 64 << 20
 _FIRST_UPLOAD_BYTES = 8 << 20  # small, so that the device starts early
+_NUM_AHEAD = 2  # slices whose blocks are read while another one is queued
 
 
-class _Blocks(NamedTuple):
-    """Blocks of a slice, in columns: see SliceColumns."""
+class _Staging(NamedTuple):
+    """Blocks of a slice that are not in device memory: their indexes, and their offsets in pinned memory.
 
+    `wait` waits until they were read and checked there, and returns STAGED records.
+    """
+
+    absent: NDArray[np.intp]
+    targets: NDArray[np.uint64]
+    pinned: NDArray[np.uint8]
+    wait: Callable[[], NDArray[np.void]]
+
+
+class _Slice(NamedTuple):
+    """Blocks that pass through a slot together: their indexes in the plan, and what is known of each; see STAGED."""
+
+    slot: RangeSlot
+    indexes: NDArray[np.intp]
     numbers: NDArray[np.uint64]
     facts: NDArray[np.void]
-    head_statuses: NDArray[np.uint8]
-    heads: NDArray[np.uint64]
     payloads: NDArray[np.uint64]
-    arriving: NDArray[np.intp]
-    """The indexes of those whose payloads will stay in device memory, once this slice is done."""
+    staging: _Staging | None
+
+    def take(self, chosen: NDArray[np.bool_]) -> _Slice:
+        """Returns a slice of some of the blocks. None must be missing."""
+        return _Slice(
+            self.slot, self.indexes[chosen], self.numbers[chosen], self.facts[chosen], self.payloads[chosen], None
+        )
 
 
 class RangeRead:
@@ -103,15 +124,24 @@ class RangeReader:
                 output[target : target + size].fill(0)
         read.begun.record(stream)
         waiting = deque(self._cut(plan.blocks))
+        begun: deque[_Slice] = deque()
         used = 0
-        while waiting:
-            slot = slots[used % len(slots)]
-            used += 1
-            slot.settle()
-            slot.stream.wait_event(read.begun)
-            left = self._queue(slot, plan, waiting.popleft(), output, read)
-            if left.size:
-                waiting.appendleft(left)
+        try:
+            while waiting or begun:
+                while waiting and len(begun) <= _NUM_AHEAD:
+                    begun.append(self._begin(slots[used % len(slots)], plan, waiting.popleft()))
+                    used += 1
+                begun[0].slot.stream.wait_event(read.begun)
+                left = self._queue(begun[0], plan, output, read)
+                if left.size:
+                    begun[0].slot.settle()  # payloads that stay in device memory are found there
+                    waiting.appendleft(left)
+                begun.popleft()
+        finally:
+            for each in begun:  # threads must not write to a slot after it is reused
+                if each.staging is not None:
+                    with suppress(OSError):
+                        each.staging.wait()
         for slot in slots[:used]:
             slot.join(stream)
 
@@ -138,91 +168,97 @@ class RangeReader:
         slices = np.split(np.arange(blocks.size), bounds)
         return [indexes for indexes in slices if indexes.size]
 
-    def _queue(
-        self, slot: RangeSlot, plan: RangePlan, indexes: NDArray[np.intp], output: cupy.ndarray, read: RangeRead
-    ) -> NDArray[np.intp]:
-        """Queues a slice: the blocks of the plan with these indexes.
-
-        Returns those that must be in another slice, because their heads have no space beside those of the others.
-        """
+    def _begin(self, slot: RangeSlot, plan: RangePlan, indexes: NDArray[np.intp]) -> _Slice:
+        """Has threads read the blocks of the plan with these indexes whose payloads are not in device memory."""
+        slot.settle()
         numbers = plan.blocks.take(indexes)
-        heads, of_heads, is_left = self._heads.load(numbers)
-        left: NDArray[np.intp] = indexes[is_left]
-        with slot.stream:
-            if 0 < left.size == indexes.size:
+        facts, payloads = self._facts.take(numbers.view(np.int64)), self._payloads.take(numbers.view(np.int64))
+        absent = np.flatnonzero(payloads == 0)
+        staging = None
+        if absent.size:
+            missing = numbers.take(absent)
+            targets, size = lay_out(self._source.compressed_sizes.take(missing.view(np.int64)), PAYLOAD_ALIGNMENT)
+            pinned = slot.pinned("payloads", size)
+            wait = self._source.begin_staging(missing, targets, pinned.data)
+            staging = _Staging(absent, targets, pinned, wait)
+        return _Slice(slot, indexes, numbers, facts, payloads, staging)
+
+    def _queue(self, each: _Slice, plan: RangePlan, output: cupy.ndarray, read: RangeRead) -> NDArray[np.intp]:
+        """Queues a slice.
+
+        Returns the indexes of blocks that must be in another slice, because their heads have no space beside those of
+        the others.
+        """
+        heads, of_heads, is_left = self._heads.load(each.numbers)
+        left: NDArray[np.intp] = each.indexes[is_left]
+        arriving = None
+        with each.slot.stream:
+            if 0 < left.size == each.indexes.size:
                 left = left[:0]
-                blocks = self._decode_on_host(slot, numbers)
+                each = self._decode_on_host(each)
             else:
+                arriving = self._upload(each)
                 if left.size:
-                    is_chosen = ~is_left
-                    numbers, heads, of_heads = numbers[is_chosen], heads[is_chosen], of_heads[is_chosen]
-                    indexes = indexes[is_chosen]
-                blocks = self._load(slot, numbers, heads, of_heads)
-            self._queue_blocks(slot, plan, indexes, blocks, output, read)
+                    each, heads, of_heads = each.take(~is_left), heads[~is_left], of_heads[~is_left]
+            columns = SliceColumns(plan, each.indexes, each.facts.data, of_heads, heads, each.payloads)
+            statuses = self._queue_kernels(each.slot, columns, each.indexes.size, output)
+
+            def take(found: NDArray[np.uint8]) -> None:
+                # the kernels leave the statuses of blocks that the host has found to be damaged
+                if found.any():
+                    read.statuses[columns.indexes] = found
+                if arriving is not None:
+                    numbers, facts, payloads = arriving
+                    self._facts.put(numbers, facts)
+                    self._payloads.put(numbers, payloads)
+
+            each.slot.end_with(statuses, take, has_arriving=arriving is not None)
         return left
 
-    def _load(
-        self, slot: RangeSlot, numbers: NDArray[np.uint64], heads: NDArray[np.uint64], of_heads: NDArray[np.uint8]
-    ) -> _Blocks:
-        """Returns blocks whose payloads are on the device, or on the way there."""
-        indexes = numbers.view(np.int64)
-        facts, payloads = self._facts.take(indexes), self._payloads.take(indexes)
-        arriving = np.zeros(0, np.intp)
-        absent = np.flatnonzero(payloads == 0)
-        if absent.size:
-            targets, size = lay_out(self._source.compressed_sizes.take(indexes[absent]), PAYLOAD_ALIGNMENT)
-            pinned = slot.pinned("payloads", size)
-            staged = self._source.stage(numbers[absent], targets, pinned.data)
-            facts.put(absent, staged)
-            kept = self._device.store.reserve(size + PADDING)
-            on_device = slot.device("payloads", size + PADDING) if kept is None else kept
-            on_device[:size].set(pinned, slot.stream)
-            payloads[absent] = targets + np.uint64(on_device.data.ptr + BLOCK_HEADER_SIZE)
-            if kept is not None:
-                arriving = absent[staged["status"] == BlockStatus.OK]
-        return _Blocks(numbers, facts, of_heads, heads, payloads, arriving)
+    def _upload(self, each: _Slice) -> tuple[NDArray[np.int64], NDArray[np.void], NDArray[np.uint64]] | None:
+        """Queues the copy of staged payloads to the device, and writes to `each` what is then known of them.
 
-    def _decode_on_host(self, slot: RangeSlot, numbers: NDArray[np.uint64]) -> _Blocks:
+        Returns the numbers, facts and payloads of blocks that will stay in device memory, once the slice is done.
+        """
+        if each.staging is None:
+            return None
+        absent, targets, pinned, wait = each.staging
+        staged = wait()
+        kept = self._device.store.reserve(pinned.size + PADDING)
+        on_device = each.slot.device("payloads", pinned.size + PADDING) if kept is None else kept
+        on_device[: pinned.size].set(pinned, each.slot.stream)
+        payloads = targets + np.uint64(on_device.data.ptr + BLOCK_HEADER_SIZE)
+        each.facts.put(absent, staged)
+        each.payloads.put(absent, payloads)
+        if kept is None:
+            return None
+        sound = np.flatnonzero(staged["status"] == BlockStatus.OK)
+        return each.numbers.view(np.int64)[absent[sound]], staged.take(sound), payloads.take(sound)
+
+    def _decode_on_host(self, each: _Slice) -> _Slice:
         """Returns blocks whose heads do not fit on the device, decoded by the host, as if they were stored."""
+        slot, numbers = each.slot, each.numbers
+        if each.staging is not None:
+            each.staging.wait()  # the memory is used again
         facts = np.zeros(numbers.size, STAGED)
         sizes = facts["uncompressed_size"] = self._source.uncompressed_sizes[numbers]
         pinned = slot.pinned("payloads", int(sizes.sum()))
         facts["status"] = self._source.decode(numbers, pinned.data, verify=self._verify)
         on_device = slot.device("payloads", pinned.size + PADDING)
         on_device[: pinned.size].set(pinned, slot.stream)
-        ends = np.cumsum(sizes, dtype=np.uint64)
-        payloads = ends - sizes + np.uint64(on_device.data.ptr)
-        nothing = np.zeros(numbers.size, np.uint64)
-        return _Blocks(numbers, facts, nothing.astype(np.uint8), nothing, payloads, np.zeros(0, np.intp))
+        payloads = np.cumsum(sizes, dtype=np.uint64) - sizes + np.uint64(on_device.data.ptr)
+        return _Slice(slot, each.indexes, numbers, facts, payloads, None)
 
-    def _queue_blocks(
-        self,
-        slot: RangeSlot,
-        plan: RangePlan,
-        indexes: NDArray[np.intp],
-        blocks: _Blocks,
-        output: cupy.ndarray,
-        read: RangeRead,
-    ) -> None:
-        """Queues the decoding of blocks and the copying of their pieces."""
-        numbers, facts, head_statuses, heads, payloads, arriving = blocks
-        columns = SliceColumns(plan, indexes, facts.data, head_statuses, heads, payloads)
+    def _queue_kernels(
+        self, slot: RangeSlot, columns: SliceColumns, num_blocks: int, output: cupy.ndarray
+    ) -> cupy.ndarray:
+        """Queues the decoding of blocks and the copying of their pieces. Returns the statuses of the blocks."""
         content = slot.device("content", columns.content_size + PADDING)
         fields, sources, statuses, sizes, checksums, *of_pieces = slot.upload_slice(columns, content)
         num_decoded = columns.num_decoded
         if any(num_decoded):
             launch(self._device, num_decoded, fields, content, statuses)
         if self._verify and columns.has_checksums:  # what the host has decoded has none, and was checked there
-            self._ranges.kernels.check(indexes.size, sources, sizes, checksums, statuses)
+            self._ranges.kernels.check(num_blocks, sources, sizes, checksums, statuses)
         self._ranges.kernels.gather(columns.num_pieces, sources, statuses, *of_pieces, output)
-
-        def take(found: NDArray[np.uint8]) -> None:
-            # the kernels leave the statuses of blocks that the host has found to be damaged
-            if found.any():
-                read.statuses[columns.indexes] = found
-            if arriving.size:
-                arrived = numbers.view(np.int64)[arriving]
-                self._facts.put(arrived, facts.take(arriving))
-                self._payloads.put(arrived, payloads.take(arriving))
-
-        slot.end_with(statuses, take, has_arriving=bool(arriving.size))
+        return statuses

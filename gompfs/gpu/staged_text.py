@@ -81,7 +81,7 @@ class StagedDecoder:
         if size > self._most_bytes:
             self._most_bytes = size + size // 4  # the next batches may be a little larger
         pinned = slot.pinned("payloads", self._most_bytes)
-        facts = source.stage(numbers, targets, pinned[:size].data)
+        facts = source.begin_staging(numbers, targets, pinned[:size].data)()
         return StagedText(source, numbers, slot, targets, size, facts, source.symbols(numbers))
 
     def decode(

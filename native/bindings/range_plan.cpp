@@ -1,4 +1,4 @@
-// The Python class gompfs._native.blocks.RangePlan, and stage_blocks. The work is done in
+// The Python classes RangePlan and BlockStaging of gompfs._native.blocks. The work is done in
 // native/blocks.
 #include "blocks/range_plan.h"
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -71,11 +72,24 @@ std::optional<ReadFailure> decode(const BoundPlan& bound, BlockReader& reader, n
         reader.decode_ranges(bound.plan, view.mutable_bytes(), num_threads, use_source));
 }
 
-nb::bytes stage(std::optional<int> descriptor, const Array<std::uint64_t>& archive_offsets,
-                const Array<std::uint32_t>& compressed_sizes,
-                const Array<std::uint32_t>& uncompressed_sizes,
-                const Array<std::uint8_t>& supplements, const Array<std::uint64_t>& targets,
-                nb::handle out, unsigned num_threads) {
+// A BlockStaging with the memory that it fills.
+struct BoundStaging {
+    BufferView out;
+    BlockStaging staging;
+
+    BoundStaging(Descriptor file, std::vector<WantedBlock> blocks, nb::handle out,
+                 unsigned num_threads)
+        : out(out, PyBUF_WRITABLE),
+          staging(std::move(file), std::move(blocks), this->out.mutable_bytes(), num_threads) {}
+};
+
+void begin_staging(BoundStaging* memory, std::optional<int> descriptor,
+                   const Array<std::uint64_t>& archive_offsets,
+                   const Array<std::uint32_t>& compressed_sizes,
+                   const Array<std::uint32_t>& uncompressed_sizes,
+                   const Array<std::uint8_t>& supplements, const Array<std::uint64_t>& targets,
+                   nb::handle out, unsigned num_threads) {
+    Descriptor file(descriptor.value_or(-1));
     std::vector<WantedBlock> wanted(archive_offsets.size());
     for (const std::size_t size :
          {compressed_sizes.size(), uncompressed_sizes.size(), supplements.size(), targets.size()}) {
@@ -88,13 +102,16 @@ nb::bytes stage(std::optional<int> descriptor, const Array<std::uint64_t>& archi
                          uncompressed_sizes.data()[index],
                          static_cast<Supplement>(supplements.data()[index]), targets.data()[index]};
     }
-    const BufferView view(out, PyBUF_WRITABLE);
-    std::vector<StagedBlock> staged;
+    new (memory) BoundStaging(std::move(file), std::move(wanted), out, num_threads);
+}
+
+nb::bytes wait(BoundStaging& bound) {
+    std::span<const StagedBlock> staged;
     {
         const nb::gil_scoped_release release;
-        staged = stage_blocks(descriptor, wanted, view.mutable_bytes(), num_threads);
+        staged = bound.staging.wait();
     }
-    return nb::bytes(staged.data(), staged.size() * sizeof(StagedBlock));
+    return nb::bytes(staged.data(), staged.size_bytes());
 }
 
 // A column of a plan as an array that keeps the plan alive.
@@ -131,9 +148,11 @@ void bind_range_plan(nb::module_& blocks) {
             },
             "uncompressed_sizes"_a)
         .def("decode", &decode, "reader"_a, "out"_a, "num_threads"_a, "use_source"_a);
-    blocks.def("stage_blocks", &stage, "descriptor"_a.none(), "archive_offsets"_a,
-               "compressed_sizes"_a, "uncompressed_sizes"_a, "supplements"_a, "targets"_a, "out"_a,
-               "num_threads"_a);
+    nb::class_<BoundStaging>(blocks, "BlockStaging")
+        .def("__init__", &begin_staging, "descriptor"_a.none(), "archive_offsets"_a,
+             "compressed_sizes"_a, "uncompressed_sizes"_a, "supplements"_a, "targets"_a, "out"_a,
+             "num_threads"_a)
+        .def("wait", &wait);
 }
 
 }  // namespace gompfs

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <limits>
 #include <new>
-#include <numeric>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 namespace gompfs {
 
@@ -18,6 +18,8 @@ namespace {
 
 // Of a piece with its columns, while a vector of pieces grows. In bytes.
 constexpr std::uint64_t kMemoryPerPiece = 128;
+
+constexpr std::uint64_t kMaxReserved = 1 << 16;  // pieces
 
 }  // namespace
 
@@ -32,10 +34,14 @@ RangePlan::RangePlan(std::uint64_t num_blocks, std::uint64_t block_size, const F
     if (ranges_.size() >= std::numeric_limits<std::uint32_t>::max()) {
         throw std::invalid_argument("too many ranges");
     }
-    std::iota(order_.begin(), order_.end(), 0);
-    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t one, std::uint32_t other) {
-        return ranges_[one].ino < ranges_[other].ino;
-    });
+    // pairs are sorted without looking at the ranges, which are not adjacent
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> by_ino(ranges_.size());
+    for (std::uint32_t number = 0; number < ranges_.size(); ++number) {
+        by_ino[number] = {ranges_[number].ino, number};
+    }
+    std::sort(by_ino.begin(), by_ino.end());
+    std::transform(by_ino.begin(), by_ino.end(), order_.begin(),
+                   [](const auto& each) { return each.second; });
     for (const std::uint32_t number : order_) {
         FileRange& range = ranges_[number];
         failure = find_file(range.ino, files_[number]);
@@ -60,6 +66,10 @@ ReadFailure RangePlan::locate(std::uint64_t memory) {
     const std::uint64_t most = memory / kMemoryPerPiece;
     holes_.clear();
     std::vector<Piece> pieces;
+    // mostly enough; not more, since sizes may be forged
+    pieces.reserve(std::min<std::uint64_t>(
+        static_cast<std::uint64_t>(offsets_.back()) / block_size_ + 2 * ranges_.size(),
+        kMaxReserved));
     ReadFailure failure;
     for (const std::uint32_t number : order_) {
         const auto [ino, begin, end] = ranges_[number];
@@ -141,6 +151,8 @@ void RangePlan::store(std::vector<Piece>& pieces) {
     if (!std::is_sorted(pieces.begin(), pieces.end(), by_block)) {
         std::sort(pieces.begin(), pieces.end(), by_block);
     }
+    blocks_.reserve(std::min<std::size_t>(pieces.size(), num_blocks_));
+    first_pieces_.reserve(blocks_.capacity() + 1);
     begins_.reserve(pieces.size());
     sizes_.reserve(pieces.size());
     targets_.reserve(pieces.size());

@@ -7,19 +7,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <exception>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
-#include "blocks/first_problem.h"
-#include "common/parallel.h"
 #include "common/read_fully.h"
 
 namespace gompfs {
 
 namespace {
 
-constexpr std::size_t kGroup = 16;  // blocks that one thread reads at once
+constexpr std::size_t kGroup = 8;  // blocks that one thread reads at once
 
 MutableBytes memory_of(const WantedBlock& block, MutableBytes out) {
     return out.subspan(block.target, block.compressed_size);
@@ -93,42 +91,41 @@ std::size_t length_of_run(std::span<const WantedBlock> group) {
     return length;
 }
 
-void stage_group(std::optional<int> descriptor, std::span<const WantedBlock> group,
-                 MutableBytes out, std::span<StagedBlock> staged) {
-    for (std::size_t first = 0; first < group.size();) {
-        const auto run = group.subspan(first, length_of_run(group.subspan(first)));
-        const std::size_t whole = descriptor ? read_run(*descriptor, run, out) : run.size();
-        for (std::size_t index = 0; index < run.size(); ++index) {
-            const Bytes block = index < whole ? Bytes(memory_of(run[index], out)) : Bytes();
-            staged[first + index] = check(run[index], block);
-        }
-        first += run.size();
-    }
-}
-
-}  // namespace
-
-std::vector<StagedBlock> stage_blocks(std::optional<int> descriptor,
-                                      std::span<const WantedBlock> blocks, MutableBytes out,
-                                      unsigned num_threads) {
+void check_targets(std::span<const WantedBlock> blocks, MutableBytes out) {
     for (const WantedBlock& block : blocks) {
         if (block.target > out.size() || block.compressed_size > out.size() - block.target) {
             throw std::invalid_argument("a block does not fit into the memory");
         }
     }
-    std::vector<StagedBlock> staged(blocks.size());
-    FirstProblem problem;
-    parallel_for((blocks.size() + kGroup - 1) / kGroup, num_threads, [&](std::size_t index) {
-        const std::size_t first = index * kGroup;
-        const std::size_t count = std::min(kGroup, blocks.size() - first);
-        problem.watch([&] {
-            stage_group(descriptor, blocks.subspan(first, count), out,
-                        std::span(staged).subspan(first, count));
-            return ReadFailure();
-        });
-    });
-    problem.get();
-    return staged;
+}
+
+}  // namespace
+
+BlockStaging::BlockStaging(Descriptor file, std::vector<WantedBlock> blocks, MutableBytes out,
+                           unsigned num_threads)
+    : file_(std::move(file)), blocks_(std::move(blocks)), out_(out), staged_(blocks_.size()) {
+    check_targets(blocks_, out);
+    loop_.emplace((blocks_.size() + kGroup - 1) / kGroup, num_threads, Stage{*this});
+}
+
+const std::vector<StagedBlock>& BlockStaging::wait() {
+    loop_->wait();
+    return staged_;
+}
+
+void BlockStaging::stage_group(std::size_t group) {
+    const std::size_t end = std::min((group + 1) * kGroup, blocks_.size());
+    for (std::size_t first = group * kGroup; first < end;) {
+        const auto rest = std::span(blocks_).subspan(first, end - first);
+        const auto run = rest.first(length_of_run(rest));
+        const std::size_t whole =
+            file_.number() >= 0 ? read_run(file_.number(), run, out_) : run.size();
+        for (std::size_t index = 0; index < run.size(); ++index) {
+            const Bytes block = index < whole ? Bytes(memory_of(run[index], out_)) : Bytes();
+            staged_[first + index] = check(run[index], block);
+        }
+        first += run.size();
+    }
 }
 
 }  // namespace gompfs

@@ -4,12 +4,15 @@
 // that are as they were written, or were forged.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "codec/block.h"
+#include "common/descriptor.h"
+#include "common/parallel.h"
 
 namespace gompfs {
 
@@ -33,12 +36,32 @@ struct StagedBlock {
     std::uint64_t block_xxh3;
 };
 
-// Reads blocks from a file to their targets in `out`, and checks them. Without a descriptor, they
-// are there already. A block that ends after the end of the file has a bad header. Throws
-// std::system_error if the file cannot be read, and std::invalid_argument if a block is not inside
-// `out`.
-std::vector<StagedBlock> stage_blocks(std::optional<int> descriptor,
-                                      std::span<const WantedBlock> blocks, MutableBytes out,
-                                      unsigned num_threads);
+// Reads blocks from a file to their targets in `out`, and checks them. Threads of the pool begin at
+// once; `out` must live as long as this object.
+class BlockStaging {
+  public:
+    // Without a file, the blocks are at their targets already. Throws std::invalid_argument if a
+    // block is not inside `out`.
+    BlockStaging(Descriptor file, std::vector<WantedBlock> blocks, MutableBytes out,
+                 unsigned num_threads);
+
+    // Takes part in the work until all of it is done. A block that ends after the end of the file
+    // has a bad header. Throws std::system_error if the file cannot be read, and Cancelled.
+    const std::vector<StagedBlock>& wait();
+
+  private:
+    struct Stage {
+        BlockStaging& staging;
+        void operator()(std::size_t group) const { staging.stage_group(group); }
+    };
+
+    void stage_group(std::size_t group);
+
+    const Descriptor file_;
+    const std::vector<WantedBlock> blocks_;
+    const MutableBytes out_;
+    std::vector<StagedBlock> staged_;
+    std::optional<ParallelLoop<Stage>> loop_;  // the last member: its threads use the others
+};
 
 }  // namespace gompfs

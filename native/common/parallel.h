@@ -17,6 +17,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "common/cancellation.h"
 
@@ -30,10 +31,17 @@ class WorkerPool {
     // pool.
     static WorkerPool& shared();
 
-    // Calls loop(context) on this thread and on up to num_helpers others. Returns when none of them
-    // is executing it any more.
-    void run(void (*loop)(void*), void* context, std::size_t num_helpers) {
-        Job job{loop, context, num_helpers, 0};
+    // Calls of loop(context) on several threads. It must stay where it is until finish() returns.
+    struct Job {
+        void (*loop)(void*);
+        void* context;
+        std::size_t num_wanted;  // number of threads that may still join
+        std::atomic<std::size_t> num_working{0};
+    };
+
+    // Lets up to job.num_wanted threads of the pool execute a job while the caller goes on.
+    void start(Job& job) {
+        const std::size_t num_helpers = job.num_wanted;
         {
             const std::lock_guard lock(mutex_);
             try {
@@ -49,7 +57,12 @@ class WorkerPool {
         for (std::size_t index = 0; index < num_helpers; ++index) {
             work_to_do_.notify_one();
         }
-        loop(context);
+    }
+
+    // Executes a job that was started on this thread, too. Returns when no thread is executing it
+    // any more.
+    void finish(Job& job) {
+        job.loop(job.context);
         std::unique_lock lock(mutex_);
         num_jobs_ -= std::erase(jobs_, &job);
         lock.unlock();
@@ -62,13 +75,6 @@ class WorkerPool {
 
   private:
     static constexpr int kRoundsBeforeSleep = 2000;  // about 30 us
-
-    struct Job {
-        void (*loop)(void*);
-        void* context;
-        std::size_t num_wanted;  // number of threads that may still join
-        std::atomic<std::size_t> num_working;
-    };
 
     // Checks the condition repeatedly, for less time than falling asleep and waking up would take.
     template <typename Condition>
@@ -118,46 +124,83 @@ inline const int worker_pool_is_registered =
 
 inline WorkerPool& WorkerPool::shared() { return *shared_worker_pool.load(); }
 
-// Calls work(index) for every index below `count` on up to num_threads threads, this one included.
-// The order is undefined, except that index 0 is started first. If work throws, no further index
-// is started, and the first exception is thrown here; Cancelled, if this work is cancelled.
+// Calls work(index) for every index below `count` on up to num_threads threads: those of the pool
+// from now on, and the caller of wait(). The order is undefined, except that index 0 is started
+// first. If work throws, no further index is started. It may be cancelled as the caller's work.
+template <typename Work>
+class ParallelLoop {
+  public:
+    ParallelLoop(std::size_t count, unsigned num_threads, Work work)
+        : count_(count), work_(std::move(work)), cancellation_(current_cancellation) {
+        const std::size_t num_wanted = std::min<std::size_t>(std::max(num_threads, 1u), count);
+        if (num_wanted > 1) {
+            job_.num_wanted = num_wanted - 1;
+            pool_ = &WorkerPool::shared();
+            pool_->start(job_);
+        }
+    }
+
+    // Stops before the next index.
+    ~ParallelLoop() {
+        next_.store(count_, std::memory_order_relaxed);
+        finish();
+    }
+
+    ParallelLoop(const ParallelLoop&) = delete;
+    ParallelLoop& operator=(const ParallelLoop&) = delete;
+
+    // Takes part, and returns when all is done. Throws the first exception of work, or Cancelled.
+    void wait() {
+        finish();
+        if (error_) {
+            std::rethrow_exception(error_);
+        }
+    }
+
+  private:
+    void finish() {
+        if (pool_ == nullptr) {
+            run(this);
+        } else if (!is_finished_) {
+            pool_->finish(job_);
+        }
+        is_finished_ = true;
+    }
+
+    static void run(void* context) {
+        ParallelLoop& loop = *static_cast<ParallelLoop*>(context);
+        const CancellationScope scope(loop.cancellation_);
+        try {
+            for (std::size_t index;
+                 (index = loop.next_.fetch_add(1, std::memory_order_relaxed)) < loop.count_;) {
+                loop.work_(index);
+                throw_if_cancelled();
+            }
+        } catch (...) {
+            if (!loop.has_failed_.exchange(true)) {
+                loop.error_ = std::current_exception();
+            }
+            loop.next_.store(loop.count_, std::memory_order_relaxed);
+        }
+    }
+
+    const std::size_t count_;
+    Work work_;
+    const Cancellation* const cancellation_;
+    std::atomic<std::size_t> next_{0};
+    std::atomic<bool> has_failed_{false};
+    std::exception_ptr error_;  // the first; complete when all threads have left the job
+    WorkerPool* pool_ = nullptr;
+    WorkerPool::Job job_{&run, this, 0};
+    bool is_finished_ = false;
+};
+
+// Calls work(index) for every index below `count` on up to num_threads threads, this one included;
+// see ParallelLoop. Throws the first exception of work, or Cancelled.
 template <typename Work>
 void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
-    struct Loop {
-        Work& work;
-        std::size_t count;
-        const Cancellation* cancellation;
-        std::atomic<std::size_t> next{0};
-        std::atomic<bool> has_failed{false};
-        std::exception_ptr error{};  // the first; complete when all threads have left run
-
-        static void run(void* context) {
-            Loop& loop = *static_cast<Loop*>(context);
-            const CancellationScope scope(loop.cancellation);
-            try {
-                for (std::size_t index;
-                     (index = loop.next.fetch_add(1, std::memory_order_relaxed)) < loop.count;) {
-                    loop.work(index);
-                    throw_if_cancelled();
-                }
-            } catch (...) {
-                if (!loop.has_failed.exchange(true)) {
-                    loop.error = std::current_exception();
-                }
-                loop.next.store(loop.count, std::memory_order_relaxed);
-            }
-        }
-    };
-    Loop loop{work, count, current_cancellation};
-    const std::size_t num_wanted = std::min<std::size_t>(std::max(num_threads, 1u), count);
-    if (num_wanted > 1) {
-        WorkerPool::shared().run(&Loop::run, &loop, num_wanted - 1);
-    } else {
-        Loop::run(&loop);
-    }
-    if (loop.error) {
-        std::rethrow_exception(loop.error);
-    }
+    ParallelLoop loop(count, num_threads, [&work](std::size_t index) { work(index); });
+    loop.wait();
 }
 
 }  // namespace gompfs

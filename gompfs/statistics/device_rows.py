@@ -27,6 +27,8 @@ _ROWS_OF_A_PIECE = 1 << 15
 _ROWS_OF_THE_FIRST_PIECE = 1 << 11  # few, because a reader waits for it
 Slice = tuple[NDArray[np.uint64], NDArray[np.uint64], int, tuple[NDArray[np.uint64], ...]]
 """Pairs, counts, the bits of the second number of a pair, and the halves of the keys from that of the first row on."""
+Lines = Callable[[list[tuple[Any, ...]], int], list[bytes]]
+"""Takes sources and a number of threads, and returns pieces of text, as `row_lines` does."""
 
 
 class DeviceRows:
@@ -138,19 +140,36 @@ class Totals:
     def brought_from(self, device: ArrayDevice, other: ArrayDevice) -> Totals:
         """Returns a copy on `device`, for one on another device."""
         with other:
-            copies = [other.download(array) for array in (*self.halves, self.counts)]
+            copy = self.on_host(other)
         with device:
-            *halves, counts = (device.upload(copy) for copy in copies)
+            *halves, counts = (device.upload(array) for array in (*copy.halves, copy.counts))
         return Totals(tuple(halves), counts)
 
-    def by_count(self, device: ArrayDevice) -> Totals:
-        """Returns the same by falling count, then key. The keys must ascend."""
-        order = device.xp.argsort(~self.counts, kind="stable")
+    @property
+    def are_few(self) -> bool:
+        """Whether one piece of text has all of them. Then the host puts them in order with less delay than a device."""
+        return int(self.counts.size) <= _ROWS_OF_THE_FIRST_PIECE
+
+    def on_host(self, device: ArrayDevice) -> Totals:
+        """Returns a copy in host memory, for totals on a device."""
+        *halves, counts = (device.download(array) for array in (*self.halves, self.counts))
+        return Totals(tuple(halves), counts)
+
+    def by_count(self, xp: Any) -> Totals:
+        """Returns the same by falling count, then key. The keys must ascend. `xp` is the library of the arrays."""
+        order = xp.argsort(~self.counts, kind="stable")
         return Totals(tuple(half[order] for half in self.halves), self.counts[order])
 
     def first(self, count: int) -> Totals:
         """Returns the first `count`, or all if there are fewer."""
         return Totals(tuple(half[:count] for half in self.halves), self.counts[:count])
+
+    def text(self, lines: Lines) -> bytes:
+        """Returns the text of totals in host memory, in the same order. See RowsText."""
+        size = self.counts.size
+        pairs, cuts = np.arange(size, dtype=np.uint64), np.array([0, size], np.uint64)
+        (text,) = lines([(pairs, self.counts, 0, cuts, self.halves)], 1)
+        return text
 
     def rows(self, device: ArrayDevice) -> DeviceRows:
         """Returns rows in the same order, whose first numbers are those of the rows."""
@@ -186,14 +205,14 @@ class RowsText:
     def __init__(
         self,
         sources: Sequence[DeviceRows],
-        lines: Callable[[list[tuple[Any, ...]], int], list[bytes]],
+        lines: Lines,
         *,
         by_key: bool = True,
         size: int | None = None,
         begin: bytes = b"",
         end: bytes = b"",
     ) -> None:
-        """`lines` takes sources and a number of threads, and returns what `row_lines` returns.
+        """`lines` makes the text.
 
         With `by_key`, a piece has all rows of its keys. Otherwise there is one source, and rows are cut anywhere.
         `size` is that of the text in bytes, if it is known. The text is between `begin` and `end`, if there are rows.

@@ -17,7 +17,7 @@ from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.arrays import Array, ArrayDevice
 from gompfs.gpu.spread import run_together
 from gompfs.statistics.device_postings import DeviceCounter
-from gompfs.statistics.device_rows import DeviceRows, RowsText, Totals, add_totals
+from gompfs.statistics.device_rows import DeviceRows, Lines, RowsText, Totals, add_totals
 from gompfs.statistics.paths import escape_path
 from gompfs.statistics.postings import (
     DEFAULT_TOP_OF_TFIDF,
@@ -37,8 +37,6 @@ _BY_FILE = (PostingsTask.TERM_VECTOR, PostingsTask.TFIDF)  # each file has a lin
 _NO_FREQUENCIES = np.zeros(0, np.uint32), 0
 _SCORES_MAY_DIFFER_BY = 1e-9  # of a score; logarithms of a device and of the host differ by less
 _BITS_OF_A_WORD = 32
-_Lines = Callable[[list[tuple[Any, ...]], int], list[bytes]]
-"""See RowsText."""
 _Counted = tuple[ResidentShare, Totals]
 """Counts, and where they are."""
 
@@ -115,12 +113,12 @@ def _row_lines(
     corpus: _statistics.Corpus,
     top: int = 0,
     frequencies: tuple[NDArray[np.uint32], int] = _NO_FREQUENCIES,
-) -> _Lines:
+) -> Lines:
     """Returns what makes the lines of a task. tf-idf needs ResidentText.frequencies."""
     return lambda sources, num_threads: _statistics.row_lines(corpus, task, top, *frequencies, sources, num_threads)
 
 
-def _report(text: ResidentText, rows: Sequence[DeviceRows], lines: _Lines, **options: Any) -> Report:
+def _report(text: ResidentText, rows: Sequence[DeviceRows], lines: Lines, **options: Any) -> Report:
     """Returns the text of rows. `options` are those of RowsText."""
     times = text.times
     with times.of("emit"):
@@ -139,7 +137,7 @@ def _sizes_of_paths(text: ResidentText, share: ResidentShare) -> Array:
 def _report_of_totals(
     text: ResidentText,
     counted: _Counted | None,
-    lines: _Lines,
+    lines: Lines,
     *,
     by_count: bool = False,
     top: int = 0,
@@ -155,9 +153,15 @@ def _report_of_totals(
     if counted is None or not counted[1].counts.size:
         return FixedReport(b"")
     share, totals = counted
+    if totals.are_few:
+        with share.device as device:
+            totals = totals.on_host(device)
+        totals = totals.by_count(np) if by_count else totals
+        with text.times.of("emit"):
+            return FixedReport(begin + totals.first(top or totals.counts.size).text(lines) + end)
     with share.device as device, text.times.of("traverse", device):
         if by_count:
-            totals = totals.by_count(device)
+            totals = totals.by_count(device.xp)
         totals = totals.first(top) if top else totals
         size = None
         if sizes is not None:

@@ -222,7 +222,7 @@ def test_totals_of_several_ranges(device: HostDevice) -> None:
         halves = tuple(np.array([key >> shift & 2**64 - 1 for key in keys], np.uint64) for shift in (64, 0))
         ranges.append(Totals(halves, np.array(counts, np.uint64)))
     pairs, counts_of_rows, _, (highs, lows) = (
-        add_totals(device, ranges).by_count(device).rows(device).read(0, len(expected))
+        add_totals(device, ranges).by_count(np).rows(device).read(0, len(expected))
     )
     assert pairs.tolist() == list(range(len(expected)))
     found = [(int(high) << 64 | int(low), int(n)) for high, low, n in zip(highs, lows, counts_of_rows, strict=True)]

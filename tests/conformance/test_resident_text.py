@@ -31,7 +31,7 @@ from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import StatsUnavailableError
-from gompfs.gpu.resident_forest import MAX_PHRASE
+from gompfs.gpu.resident_forest import MAX_PHRASE, ResidentForest
 from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
 from gompfs.statistics import answering as answering_module
@@ -286,6 +286,30 @@ def test_too_little_memory(library: Path, archive_path: Path, num_others: int) -
         assert [each.reserved for each in (device, *others)] == [0] * (1 + num_others)
         compute(b"sort", archive, answering=answering)
         assert set(answering.all_times()) == {("word", CPU), ("sort", GPU)}
+
+
+def test_too_little_memory_for_one_file(
+    device: HostDevice, archive_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CPU answers, and the words stay for other questions."""
+    with Archive(archive_path, engine=EngineWithDevice(device, room=ROOM)) as archive:
+        path = compute(b"term_vector", archive).read().split(b"\t")[0]
+        names = [b"files/%s/%s" % (path, task.encode()) for task in NAMES_OF_FILE if task != "words"]
+        expected = [compute(each, archive).read() for each in names]
+        answering = Answering(archive)
+        compute(b"word/a", archive, answering=answering)
+
+        def fails(*_: object) -> None:
+            raise MemoryError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ResidentForest, "words_in", fails)
+            patched.setattr(ResidentForest, "ngrams_in", fails)
+            assert [compute(each, archive, answering=answering).read() for each in names] == expected
+        assert {engine for kind, engine in answering.all_times() if kind.startswith("files/")} == {GPU}
+        assert [compute(each, archive, answering=answering).read() for each in names] == expected
+        assert {engine for kind, engine in answering.all_times() if kind.startswith("files/")} == {GPU, RESIDENT}
+        assert device.reserved == ROOM
 
 
 def test_memory_that_is_needed_for_reading(device: HostDevice, archive_path: Path) -> None:

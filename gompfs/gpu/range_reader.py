@@ -147,12 +147,13 @@ class RangeReader:
 
     def _find_resident(self) -> None:
         """Finds out which payloads are in device memory now."""
-        if self._num_cleared != self._device.store.num_cleared:
-            self._num_cleared = self._device.store.num_cleared
-            self._payloads.fill(0)
         for slot in self._ranges.slots:
             if slot.has_arriving:
                 slot.settle()
+        # only then: payloads that were about to arrive may have been dropped, too
+        if self._num_cleared != self._device.store.num_cleared:
+            self._num_cleared = self._device.store.num_cleared
+            self._payloads.fill(0)
 
     def _cut(self, blocks: NDArray[np.uint64]) -> list[NDArray[np.intp]]:
         """Cuts the blocks of a plan into slices: larger ones if all payloads are on the device."""

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from cupy_on_host import FakeDevice, cupy_on_host
+from cupy_on_host import FakeDevice, OutOfMemoryError, cupy_on_host
 from dictionary_trees import OPTIONS, similar_text
 from forged_index import forge_index
 from native_builds import kernel_library
@@ -253,6 +254,45 @@ def test_heads_that_stay_on_the_device(
                 device.heads.loaded = dict.fromkeys(device.heads.loaded)
             check(place.read(files, names), [contents[name] for name in names])
             assert device is None or device.heads.num_loads == num_loads
+
+
+@pytest.mark.parametrize("place", ["stand-in"], indirect=True)
+def test_payloads_that_are_dropped_before_anybody_waits(
+    place: Place, archives: dict[str, Path], contents: dict[str, bytes]
+) -> None:
+    """Their memory has other bytes then. The next read reads the blocks again."""
+    device = place.make(capacity=1 << 22)
+    names = list(contents)
+    with gompfs.open(archives["bit"]) as files:
+        place.read(files, names, stream=SimpleNamespace(ptr=1))
+        for memory in device.store._allocated:
+            memory.fill(0xEE)
+        device.store.clear()
+        check(place.read(files, names), [contents[name] for name in names])
+
+
+@pytest.mark.parametrize("place", ["stand-in"], indirect=True)
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_memory_that_runs_out_once(
+    number: int, place: Place, archives: dict[str, Path], contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While blocks of the next slices are being read. Payloads on the device are dropped, and all is read again."""
+    device = place.make(capacity=1 << 22, slice_bytes=1 << 15)
+    from gompfs.gpu.range_slots import RangeSlot
+
+    allocate, names = RangeSlot.device, []
+
+    def allocate_or_fail(slot: Any, name: str, size: int) -> Any:
+        names.append(name)
+        if names.count("content") == number and name == "content":
+            raise OutOfMemoryError
+        return allocate(slot, name, size)
+
+    monkeypatch.setattr(RangeSlot, "device", allocate_or_fail)
+    with gompfs.open(archives["bit"]) as files:
+        for _ in range(2):
+            check(place.read(files, list(contents)), list(contents.values()))
+    assert device.store.num_cleared == 1
 
 
 @pytest.mark.parametrize("resident", ["off", "auto", "on"])

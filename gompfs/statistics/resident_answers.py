@@ -283,7 +283,7 @@ def resident_phrase(text: ResidentText, query: StatsQuery) -> Report:
         return [corpus.file_lines(files[begin:end], counts[begin:end]) for begin, end in pairwise(cuts.tolist())]
 
     def count(share: ResidentShare) -> _Counted:
-        share.memory()  # answers that are read slowly may have to leave it
+        share.memory()  # see _in_file
         with share.device:
             return share, Totals(*share.forest.files_with(ranks))
 
@@ -298,6 +298,7 @@ def _phrase_in_file(text: ResidentText, query: StatsQuery, ranks: Sequence[int])
     if found is None:
         return FixedReport(b"")
     share, node = found
+    share.memory()  # see _in_file
     with share.device:
         count = int(share.forest.count_phrase(ranks)[node])
     return FixedReport(b"%s\t%d\n" % (text.path_for(query), count) if count else b"")

@@ -1,7 +1,7 @@
 """The words of an archive in device memory, for many questions: the forest of all files, and tables of words and files.
 
-A question is then answered without reading the archive: by a traversal of the forest, or of the part of it that one
-file uses. The words themselves and the paths stay in host memory, where the lines are made.
+A question is then answered without reading the archive, by a traversal of the forest. The words themselves and the
+paths stay in host memory, where the lines are made.
 
 Several devices have the forests of different files: runs of whole parts, of about the same size. If a file continues in
 the next part, the run ends before that file. A rule belongs to one part, so few rules are on two devices. A question

@@ -146,7 +146,7 @@ def test_blocks_that_stay_on_the_device_are_not_read_again(
     with Archive(archive, engine=EngineWithDevice(device)) as opened:
         first, totals = found(opened, SearchQuery((b"rare_word",), prunes=False))
         with monkeypatch.context() as patch:
-            patch.setattr(StagedBlocks, "stage", None)
+            patch.setattr(StagedBlocks, "begin_staging", None)
             assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == (first, totals)
             other, other_totals = found(opened, SearchQuery((rb"rare_\w+",), globs=(b"rare",), prunes=False))
         assert other == first
@@ -202,7 +202,7 @@ def test_blocks_that_stay_on_several_devices(
     monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
     with Archive(archive, engine=EngineWithDevice(*devices)) as opened:
         first = found(opened, SearchQuery((b"rare_word",), prunes=False))
-        monkeypatch.setattr(StagedBlocks, "stage", None)
+        monkeypatch.setattr(StagedBlocks, "begin_staging", None)
         assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == first
         numbers = [
             number

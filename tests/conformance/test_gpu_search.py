@@ -89,6 +89,6 @@ def test_payloads_stay_on_the_device(archive: Path, monkeypatch: pytest.MonkeyPa
     options = GpuOptions(resident="on", archive_size=os.path.getsize(archive))
     with Archive(archive, engine=select_engine("gpu", gpu=options)) as opened:
         assert found(opened, query)[0] == expected
-        monkeypatch.setattr(StagedBlocks, "stage", None)
+        monkeypatch.setattr(StagedBlocks, "begin_staging", None)
         for _ in range(3):
             assert found(opened, query)[0] == expected

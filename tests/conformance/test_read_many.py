@@ -8,28 +8,20 @@ from __future__ import annotations
 import os
 import random
 import tarfile
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
 from io import BytesIO
-from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from cupy_on_host import FakeDevice, OutOfMemoryError, cupy_on_host
-from dictionary_trees import OPTIONS, similar_text
 from forged_index import forge_index
-from native_builds import kernel_library
+from many_files import BLOCK_SIZE, KINDS, Place, check, on_host
 from numpy.typing import NDArray
 from tree_helpers import pack
 
 import gompfs
 from gompfs.archive import Archive
-from gompfs.arrays import Arrays
-from gompfs.codec import BLOCK_HEADER_SIZE, Codec, build_block, parse_block_header
+from gompfs.codec import BLOCK_HEADER_SIZE, build_block, parse_block_header
 from gompfs.engine import selection
 from gompfs.errors import (
     CorruptBlockError,
@@ -39,94 +31,6 @@ from gompfs.errors import (
     EntryTypeError,
     OptionError,
 )
-from gompfs.files import ArchiveFiles
-
-BLOCK_SIZE = 16 << 10
-WORDS = [b"block", b"stream", b"extent", b"inode", b"\n"]
-
-
-@dataclass
-class Place:
-    """Where a test reads files to."""
-
-    name: str
-    make: Callable[..., Any]
-    """Makes the device, in place of the one before."""
-
-    def read(self, files: ArchiveFiles, wanted: Any, **arguments: Any) -> Arrays:
-        return files.read_many(wanted, self.name, **arguments)
-
-    @property
-    def is_cpu(self) -> bool:
-        return self.name == "cpu"
-
-
-@pytest.fixture(params=["cpu", "stand-in", pytest.param("cuda:0", marks=pytest.mark.gpu)])
-def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    is_fake = request.param == "stand-in"
-
-    def make(**limits: int) -> Any:
-        if is_fake:
-            device = FakeDevice(kernel_library(), **limits)
-            monkeypatch.setattr(selection, "select_device", lambda *_: device)
-            return device
-        return None
-
-    if is_fake:
-        monkeypatch.setattr(selection, "find_spec", lambda _: None)  # no other engine uses the stand-in
-    with cupy_on_host() if is_fake else nullcontext():
-        make()
-        yield Place("cuda:0" if is_fake else request.param, make)
-
-
-@pytest.fixture(scope="module")
-def contents() -> dict[str, bytes]:
-    """Files of all sizes around that of a block, of text and noise, and equal ones."""
-    rng = random.Random(11)
-    sizes = [0, 1, 2, 15, 100, 3000, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 3 * BLOCK_SIZE, 5 * BLOCK_SIZE + 77]
-    files = {f"text/{size}": similar_text(f"text {size}", size) for size in sizes}
-    files |= {f"noise/{size}": rng.randbytes(size) for size in sizes}
-    files |= {f"small/{number:03d}": rng.choice(WORDS) * rng.randrange(300) for number in range(150)}
-    return files | {"again/text": files[f"text/{3 * BLOCK_SIZE}"], "again/noise": files["noise/3000"]}
-
-
-@pytest.fixture(scope="module")
-def tree(contents: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("many") / "tree"
-    for name, content in contents.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
-    return root
-
-
-KINDS: dict[str, dict[str, object]] = {
-    "bit": {"codec": Codec.GOMPRESSO_BIT, "dictionary_size": 0},
-    "byte": {"codec": Codec.GOMPRESSO_BYTE},
-    "version 1": {"version": 1},
-    "parts": {"codec": Codec.GOMPRESSO_BIT, "part_size": 5 * BLOCK_SIZE + 1000, "dictionary_size": 0},
-    "text": {"stats": True},
-    "dictionary": OPTIONS,
-}
-
-
-@pytest.fixture(scope="module")
-def archives(tree: Path) -> dict[str, Path]:
-    """One archive of each kind."""
-    paths = {}
-    for kind, options in KINDS.items():
-        paths[kind] = tree.with_name(f"{kind}.gomp")
-        pack(paths[kind], tree, **{"block_size": BLOCK_SIZE, **options})
-    return paths
-
-
-def on_host(data: Any) -> NDArray[np.uint8]:
-    return data.get() if hasattr(data, "get") else np.asarray(data)
-
-
-def check(arrays: Arrays, expected: list[bytes]) -> None:
-    data = on_host(arrays.data)
-    assert arrays.offsets.tolist() == np.cumsum([0, *map(len, expected)]).tolist()
-    assert [data[start:end].tobytes() for start, end in pairwise(arrays.offsets)] == expected
 
 
 @pytest.mark.parametrize("verify", [False, True])
@@ -221,78 +125,6 @@ def test_buffers_of_the_host(archives: dict[str, Path], contents: dict[str, byte
             files.read_many(["text/3000"], out=bytes(4000))
         with pytest.raises(OptionError, match="stream needs a CUDA device"):
             files.read_many(["text/3000"], stream=1)
-
-
-@pytest.mark.parametrize("kind", ["bit", "text", "dictionary"])
-def test_little_space_on_the_device(
-    kind: str, place: Place, archives: dict[str, Path], contents: dict[str, bytes]
-) -> None:
-    """Small slices, payloads that stay in memory, and no space for heads: these blocks are decoded by the host."""
-    expected = list(contents.values())
-    for limits in ({"slice_bytes": 1 << 15}, {"capacity": 1 << 22}, {"num_heads": 2}, {"num_heads": 0}):
-        device = place.make(**limits)
-        with gompfs.open(archives[kind], verify=True) as files:
-            for _ in range(3):
-                check(place.read(files, list(contents)), expected)
-            if device is not None and "capacity" in limits:
-                assert device.store.num_bytes > 0
-                device.store.clear()
-                check(place.read(files, list(contents)), expected)
-
-
-@pytest.mark.parametrize("kind", ["text", "dictionary"])
-def test_heads_that_stay_on_the_device(
-    kind: str, place: Place, archives: dict[str, Path], contents: dict[str, bytes]
-) -> None:
-    """The store of heads is asked again only after it has dropped some."""
-    device = place.make()
-    names = list(contents)
-    with gompfs.open(archives[kind]) as files:
-        for is_lost, num_loads in ((False, 1), (False, 1), (True, 2), (False, 2)):
-            if device is not None and is_lost:
-                device.heads.num_losses += 1
-                device.heads.loaded = dict.fromkeys(device.heads.loaded)
-            check(place.read(files, names), [contents[name] for name in names])
-            assert device is None or device.heads.num_loads == num_loads
-
-
-@pytest.mark.parametrize("place", ["stand-in"], indirect=True)
-def test_payloads_that_are_dropped_before_anybody_waits(
-    place: Place, archives: dict[str, Path], contents: dict[str, bytes]
-) -> None:
-    """Their memory has other bytes then. The next read reads the blocks again."""
-    device = place.make(capacity=1 << 22)
-    names = list(contents)
-    with gompfs.open(archives["bit"]) as files:
-        place.read(files, names, stream=SimpleNamespace(ptr=1))
-        for memory in device.store._allocated:
-            memory.fill(0xEE)
-        device.store.clear()
-        check(place.read(files, names), [contents[name] for name in names])
-
-
-@pytest.mark.parametrize("place", ["stand-in"], indirect=True)
-@pytest.mark.parametrize("number", [1, 2, 5])
-def test_memory_that_runs_out_once(
-    number: int, place: Place, archives: dict[str, Path], contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While blocks of the next slices are being read. Payloads on the device are dropped, and all is read again."""
-    device = place.make(capacity=1 << 22, slice_bytes=1 << 15)
-    from gompfs.gpu.range_slots import RangeSlot
-
-    allocate, names = RangeSlot.device, []
-
-    def allocate_or_fail(slot: Any, name: str, size: int) -> Any:
-        names.append(name)
-        if names.count("content") == number and name == "content":
-            raise OutOfMemoryError
-        return allocate(slot, name, size)
-
-    monkeypatch.setattr(RangeSlot, "device", allocate_or_fail)
-    with gompfs.open(archives["bit"]) as files:
-        for _ in range(2):
-            check(place.read(files, list(contents)), list(contents.values()))
-    assert device.store.num_cleared == 1
 
 
 @pytest.mark.parametrize("resident", ["off", "auto", "on"])

@@ -129,12 +129,14 @@ std::size_t RangePlan::range_of(std::uint64_t block) const {
 // Appends the pieces of a run of the stream.
 void RangePlan::cut(std::uint32_t range, std::uint64_t stream_offset, std::uint64_t size,
                     std::uint64_t target, std::vector<Piece>& pieces) const {
+    std::uint64_t block = stream_offset / block_size_;  // the only division: they take long
+    std::uint64_t begin = stream_offset - block * block_size_;
     while (size > 0) {
-        const std::uint64_t begin = stream_offset % block_size_;
         const std::uint64_t count = std::min(block_size_ - begin, size);
-        pieces.push_back({stream_offset / block_size_, static_cast<std::uint32_t>(begin),
+        pieces.push_back({block, static_cast<std::uint32_t>(begin),
                           static_cast<std::uint32_t>(count), target, range});
-        stream_offset += count;
+        ++block;
+        begin = 0;
         target += count;
         size -= count;
     }

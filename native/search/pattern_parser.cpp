@@ -257,6 +257,19 @@ Node Parser::parse_escaped() {
     return node;
 }
 
+// Whether `repeat` around `node` matches what `node` matches by itself, or also nothing: (a+)+ is
+// a+, and (a+)* is a*. For such a pattern within a pattern, PCRE2 takes exponential time.
+bool repeats_characters_already(const Node& node, const Node& repeat) {
+    const auto is_unlimited = [](const Node& each) {
+        return each.kind == Kind::repeat && each.least <= 1 && each.most == Node::kNoMaximum;
+    };
+    if (!is_unlimited(node) || !is_unlimited(repeat) || node.is_greedy != repeat.is_greedy) {
+        return false;
+    }
+    const Kind repeated = node.children.front().kind;
+    return repeated == Kind::literal || repeated == Kind::any || repeated == Kind::char_class;
+}
+
 // Reads the repetition operators after an atom.
 void Parser::parse_repeats(Node& node) {
     for (int count = 0;; ++count) {
@@ -279,6 +292,10 @@ void Parser::parse_repeats(Node& node) {
         repeat.least = least;
         repeat.most = most;
         repeat.is_greedy = reader_.take("?") == flags_.swaps_greed;
+        if (repeats_characters_already(node, repeat)) {
+            node.least = std::min(node.least, repeat.least);
+            continue;
+        }
         repeat.children.push_back(std::move(node));
         node = std::move(repeat);
     }

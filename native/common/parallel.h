@@ -140,10 +140,12 @@ class ParallelLoop {
         }
     }
 
-    // Stops before the next index.
+    // Stops before the next index. In the child of a fork, there are no threads to wait for.
     ~ParallelLoop() {
         next_.store(count_, std::memory_order_relaxed);
-        finish();
+        if (pool_ == &WorkerPool::shared()) {
+            finish();
+        }
     }
 
     ParallelLoop(const ParallelLoop&) = delete;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +103,17 @@ def test_failures(blocks: list[bytes], tmp_path: Path) -> None:
         wanted.begin(2)
     del staging
     assert len(os.listdir("/proc/self/fd")) == num_open
+
+
+def test_the_child_of_a_fork_does_not_wait_for_threads(blocks: list[bytes], tmp_path: Path) -> None:
+    """They read for the parent, which goes on."""
+    wanted = Wanted(tmp_path / "file", blocks * 5)
+    for _ in range(20):
+        staging = wanted.begin(4)
+        if (child := os.fork()) == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(10)
+            del staging
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert not records(staging)["status"].any()

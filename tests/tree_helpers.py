@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -118,6 +119,13 @@ def list_archive(archive: Archive) -> dict[bytes, Seen]:
         )
         for path, inode in archive.walk()
     }
+
+
+def write_files(root: Path, contents: Mapping[str, bytes]) -> None:
+    """Writes files by their paths below `root`, with the directories that they need."""
+    for name, content in contents.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
 
 
 def pack(target: Path, *specs: Path, **options: object) -> PackReport:

@@ -141,7 +141,7 @@ class _Grep:
             yield found.totals
 
     def _search_in_mount(self, target: Target) -> SearchTotals | None:
-        """Has a daemon search. Returns None if there is none that can, or if a PATH needs a look into the archive."""
+        """Asks the daemon of the mount to search. Returns None if it cannot, or if a PATH is not found in the mount."""
         if target.mountpoint is None or not self._asks_daemons:
             return None
         paths = self._paths or [""]

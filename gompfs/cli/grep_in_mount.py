@@ -1,4 +1,4 @@
-"""Has the daemon of a mount search, instead of opening the archive: see gompfs.mount.search_service."""
+"""Asks the daemon of a mount to search, so that the archive need not be opened. See gompfs.mount.search_service."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ class SearchInMount:
             while True:
                 try:
                     kind, content = receive(self._stream, _MAX_MESSAGE_SIZE)
+                    if kind is Message.TOTALS:
+                        self.totals = _totals_of(content)
                 except (EOFError, OSError, ValueError) as error:
                     raise MountError(f"the daemon ended the search: {error}", path=self._mountpoint) from None
                 if kind is Message.END:
@@ -48,11 +50,7 @@ class SearchInMount:
                     raise MountError(os.fsdecode(content))
                 if kind is Message.FAILURE:
                     self.failures.append(os.fsdecode(content))
-                elif kind is Message.TOTALS:
-                    self.totals = _totals_of(content)
-                    yield b""
-                else:
-                    yield content
+                yield content if kind is Message.OUTPUT else b""
 
 
 def search_in_mount(mountpoint: str, query: SearchQuery, roots: Sequence[tuple[bytes, int]]) -> SearchInMount | None:

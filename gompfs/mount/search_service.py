@@ -126,7 +126,7 @@ class SearchService:
         with suppress(OSError, EOFError), connection.makefile("rb") as stream:  # the other side may go at any time
             connection.settimeout(_REQUEST_SECONDS)
             try:
-                # Nothing of a user without the token takes memory.
+                # The token comes first: the request of a user without it must not take memory.
                 is_allowed = secrets.compare_digest(receive(stream, TOKEN_SIZE)[1], self._token.encode())
                 is_allowed = is_allowed and self._turns.acquire(blocking=False)
             except ValueError:

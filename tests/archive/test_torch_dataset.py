@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tree_helpers import add, pack
+from tree_helpers import add, pack, write_files
 
 import gompfs
 from gompfs.arrays import line_index
@@ -34,9 +34,7 @@ def contents() -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def archive(contents: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("dataset") / "tree"
-    for name, content in contents.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
+    write_files(root, contents)
     (root / "train/again.bin").hardlink_to(root / "train/000.bin")
     pack(root.with_name("a.gomp"), root, block_size=1 << 14)
     return root.with_name("a.gomp")

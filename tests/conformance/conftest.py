@@ -14,7 +14,7 @@ from dictionary_trees import similar_text
 from host_device import HostDevice
 from many_files import BLOCK_SIZE, KINDS, Place
 from native_builds import kernel_library
-from tree_helpers import pack
+from tree_helpers import pack, write_files
 
 from gompfs.engine import select_engine, selection
 from gompfs.gpu.arrays import ArrayDevice
@@ -72,9 +72,7 @@ def contents() -> dict[str, bytes]:
 @pytest.fixture(scope="session")
 def tree(contents: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("many") / "tree"
-    for name, content in contents.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
+    write_files(root, contents)
     return root
 
 

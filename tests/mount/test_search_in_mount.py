@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +22,12 @@ from random_searches import make_random_tree, random_search
 from searched_tree import PATTERNS, make_tree
 from tree_helpers import PACKAGE_PARENT, pack
 
+import gompfs
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.cli.grep_in_mount import search_in_mount
 from gompfs.engine import select_engine
+from gompfs.errors import MountError
 from gompfs.mount.search_service import SearchService
 from gompfs.search import SearchQuery
 from gompfs.search.messages import Message, SearchRequest, receive, send
@@ -271,6 +275,31 @@ def test_the_daemon_dies(archive: Path, mount: MountArchive, tmp_path: Path) -> 
         rest.read()
     assert searching.wait(timeout=20) == ERROR
     assert waiting.read_text() == f"gompfs: {mounted.path}: the daemon ended the search: the other side has gone\n"
+
+
+@pytest.mark.parametrize(
+    "answer", [b"\x04\x04\0\0\0null", b"\x63\0\0\0\0", b"\x03\xff\xff\xff\xff", b"\x03\x05\0\0\0ab"]
+)
+def test_a_daemon_that_answers_nonsense(tmp_path: Path, answer: bytes) -> None:
+    """The mount may be that of another user."""
+    name = f"gompfs-test-{os.getpid()}"
+    (tmp_path / ADDRESS).parent.mkdir(parents=True)
+    (tmp_path / ADDRESS).write_text(f"{name}\n{'0' * 32}\n{gompfs.__version__}\n")
+    first = b"\x04\x02\0\0\0[]"
+    for answers in (answer, first + answer):
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"\0{name}")
+            listener.listen()
+            with ThreadPoolExecutor(1) as pool:
+                searching = pool.submit(search_in_mount, str(tmp_path), EVERYTHING, [(b"", 1)])
+                with listener.accept()[0] as connection:
+                    connection.sendall(answers)
+                    connection.shutdown(socket.SHUT_WR)
+                    search = searching.result(timeout=10)
+                    assert (search is None) == (answers == answer)
+                    if search is not None:
+                        with pytest.raises(MountError, match="the daemon ended the search"):
+                            list(search.steps())
 
 
 def output_as_nobody(path: Path) -> tuple[int, bytes]:

@@ -79,9 +79,9 @@ class Tree:
         return self._root.ino if node == ROOT_INO else node - self._first
 
     def ino_of(self, number: int) -> int:
-        """Returns the inode number of a file or directory that has the node id `number` in the mount, or had it.
+        """Returns the inode number in the archive for an inode number that the mount shows, which is a node id.
 
-        Raises EntryNotFoundError if that is no entry of this archive.
+        Raises EntryNotFoundError if the node id belongs to another snapshot or archive, or is that of a virtual entry.
         """
         if number == ROOT_INO or number >> SNAPSHOT_SHIFT == self._snapshot:
             return self.ino(number)

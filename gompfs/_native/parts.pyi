@@ -96,8 +96,16 @@ class PartsBuilder:
         part_size: int,
         num_threads: int,
         directory: str,
+        max_shared_bytes: int = 0xFFFFFFFF,
     ) -> None:
-        """Sizes are in bytes. `word_characters` is as for GrammarBuilder; `directory` is for a temporary file."""
+        """Sizes are in bytes. `word_characters` is as for GrammarBuilder; `directory` is for a temporary file.
+
+        The words that several parts share have at most `max_shared_bytes`, with a space each, and so do the separators.
+        """
+
+    @property
+    def num_wrong(self) -> int:
+        """The number of grammars and blocks that did not decode to their text, and were encoded in another way."""
 
     def add_files(self, files: Sequence[Buffer | Contents]) -> None:
         """Adds whole files, a Contents being several. Files are numbered from 0."""
@@ -121,7 +129,7 @@ class PartsBuilder:
         """Returns the size of the text of each part in bytes."""
 
     def word_section(self) -> bytes:
-        """Returns the section `words`; empty if no parts share words."""
+        """Returns the section `words`. Raises RuntimeError if a reader would read other words."""
 
     def next_parts(self) -> list[tuple[bytes, list[tuple[bytes, int, int]]]]:
         """Returns the head of each of the next parts, and its blocks with codecs and uncompressed sizes.

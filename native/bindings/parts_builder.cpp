@@ -28,9 +28,10 @@ namespace {
 
 void init(PartsBuilder* self, WordRule rule, const nb::bytes& word_characters,
           std::uint32_t block_size, std::uint32_t part_size, unsigned num_threads,
-          std::string directory) {
-    new (self) PartsBuilder(Tokenizer(rule, as_vector(word_characters)),
-                            {block_size, part_size, num_threads, std::move(directory)});
+          std::string directory, std::uint32_t max_shared_bytes) {
+    new (self)
+        PartsBuilder(Tokenizer(rule, as_vector(word_characters)),
+                     {block_size, part_size, num_threads, std::move(directory), max_shared_bytes});
 }
 
 // Files are bytes-like objects, or a Contents for several.
@@ -114,7 +115,7 @@ nb::bytes word_section(const PartsBuilder& builder) { return to_bytes(builder.wo
 void bind_parts_builder(nb::module_& parts) {
     nb::class_<PartsBuilder>(parts, "PartsBuilder")
         .def("__init__", &init, "word_rule"_a, "word_characters"_a, "block_size"_a, "part_size"_a,
-             "num_threads"_a, "directory"_a)
+             "num_threads"_a, "directory"_a, "max_shared_bytes"_a = ~std::uint32_t{0})
         .def("add_files", &add_files, "files"_a)
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &end_file)
@@ -122,7 +123,8 @@ void bind_parts_builder(nb::module_& parts) {
         .def("extent_rows", &extent_rows, "inodes"_a, "part_starts"_a)
         .def("part_sizes", &PartsBuilder::part_sizes)
         .def("word_section", &word_section)
-        .def("next_parts", &next_parts);
+        .def("next_parts", &next_parts)
+        .def_prop_ro("num_wrong", &PartsBuilder::num_wrong);
 }
 
 }  // namespace gompfs

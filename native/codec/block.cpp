@@ -117,6 +117,20 @@ std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& optio
         static_cast<std::uint32_t>(content.size()), XXH3_64bits(content.data(), content.size()));
 }
 
+std::vector<std::uint8_t> encode_checked_block(Bytes content, const EncodeOptions& options,
+                                               std::atomic<std::uint32_t>& num_wrong) {
+    std::vector<std::uint8_t> block = encode_block(content, options);
+    const std::optional<BlockHeader> header = parse_block_header(block);
+    std::vector<std::uint8_t> decoded(content.size());
+    if (header && header->uncompressed_size == content.size() &&
+        decode_block(*header, block, true, decoded) == BlockStatus::ok) {
+        return block;
+    }
+    ++num_wrong;
+    return frame_block(Codec::stored, content, static_cast<std::uint32_t>(content.size()),
+                       XXH3_64bits(content.data(), content.size()));
+}
+
 std::optional<BlockHeader> parse_block_header(Bytes block) {
     if (block.size() < kBlockHeaderSize ||
         !std::equal(kBlockMagic.begin(), kBlockMagic.end(), block.begin())) {

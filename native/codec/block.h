@@ -1,6 +1,7 @@
 // A whole block as an archive stores it: a header of 32 bytes, then the payload of its codec.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -37,6 +38,11 @@ bool is_allowed(Codec codec, Supplement supplement);
 // Encodes one block of content, header and payload. The content is stored as it is if no payload
 // would be smaller. With a dictionary the codec is gompresso-bit-dictionary.
 std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options);
+
+// Encodes one block as encode_block does, and decodes it. If that fails or gives other bytes, adds
+// one to `num_wrong`, and returns a block that stores the content as it is.
+std::vector<std::uint8_t> encode_checked_block(Bytes content, const EncodeOptions& options,
+                                               std::atomic<std::uint32_t>& num_wrong);
 
 // Returns a payload with a header before it.
 std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t uncompressed_size,

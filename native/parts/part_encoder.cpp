@@ -70,8 +70,9 @@ class PartEncoder {
         : part_(part),
           block_size_(block_size),
           words_(shared.section()),
+          numbers_(shared.find(part.tokens)),
           rules_(limit_rules(part)),
-          ranked_(rank_symbols(part, rules_, shared)) {}
+          ranked_(rank_symbols(part, rules_, numbers_)) {}
 
     // See encode_part.
     std::optional<EncodedPart> encode();
@@ -80,12 +81,14 @@ class PartEncoder {
     bool is_within_limits() const;
     void count_ranks(const std::vector<BlockSymbols>& blocks);
     bool add_block(const BlockSymbols& block);
-    void finish(Bytes head_payload);
-    std::uint32_t pool_size() const;
+    void add_head(Bytes payload);
+    bool is_text(const std::optional<SymbolTable>& symbols) const;
+    std::uint64_t pool_size() const;
 
     const PartGrammar& part_;
     const std::uint32_t block_size_;
     const WordSection& words_;
+    const std::vector<std::uint32_t> numbers_;  // of the tokens in the section
     const PartRules rules_;
     const RankedPart ranked_;
     std::vector<std::uint32_t> root_;  // as ranks
@@ -93,10 +96,10 @@ class PartEncoder {
     EncodedPart encoded_;
 };
 
-std::uint32_t PartEncoder::pool_size() const {
+std::uint64_t PartEncoder::pool_size() const {
     return std::accumulate(
-        rules_.expansions.begin(), rules_.expansions.end(), std::uint32_t{0},
-        [](std::uint32_t size, const Expansion& symbol) { return size + symbol.size(); });
+        rules_.expansions.begin(), rules_.expansions.end(), std::uint64_t{0},
+        [](std::uint64_t size, const Expansion& symbol) { return size + symbol.size(); });
 }
 
 bool PartEncoder::is_within_limits() const {
@@ -104,7 +107,8 @@ bool PartEncoder::is_within_limits() const {
         return symbol.size() <= kMaxExpansionSize;
     };
     return ranked_.head.classes.size() < kMaxPartSymbols && pool_size() <= kMaxPoolSize &&
-           std::all_of(rules_.expansions.begin(), rules_.expansions.end(), is_short);
+           std::all_of(rules_.expansions.begin(), rules_.expansions.end(), is_short) &&
+           std::find(numbers_.begin(), numbers_.end(), SharedTokens::kNoRoom) == numbers_.end();
 }
 
 void PartEncoder::count_ranks(const std::vector<BlockSymbols>& blocks) {
@@ -154,26 +158,29 @@ std::optional<EncodedPart> PartEncoder::encode() {
             return std::nullopt;
         }
     }
-    finish(payload);
+    add_head(payload);
     return std::move(encoded_);
 }
 
-// Decodes what was encoded, and gives the head its header.
-void PartEncoder::finish(Bytes head_payload) {
-    const auto symbols = read_symbols(head_payload, words_, pool_size());
-    if (!symbols) {
-        throw std::logic_error("the head of a part cannot be read back");
-    }
-    const std::uint64_t pool_xxh3 = XXH3_64bits(symbols->pool.data(), pool_size());
-    encoded_.head = frame_block(Codec::head, head_payload, pool_size(), pool_xxh3);
+// Gives the head its header, and reads it and the blocks as a reader does.
+void PartEncoder::add_head(Bytes payload) {
+    const auto pool_size = static_cast<std::uint32_t>(this->pool_size());
+    const std::optional<SymbolTable> symbols = read_symbols(payload, words_, pool_size);
+    const std::uint64_t pool_xxh3 = symbols ? XXH3_64bits(symbols->pool.data(), pool_size) : 0;
+    encoded_.head = frame_block(Codec::head, payload, pool_size, pool_xxh3);
+    encoded_.is_readable = is_text(symbols);
+}
+
+// Whether the blocks decode to the text of the part, with the symbols of its head if that could be
+// read.
+bool PartEncoder::is_text(const std::optional<SymbolTable>& symbols) const {
     std::vector<std::uint8_t> content;
-    for (const std::vector<std::uint8_t>& block : encoded_.blocks) {
-        const std::optional<BlockHeader> header = parse_block_header(block);
-        content.resize(header ? header->uncompressed_size : 0);
-        if (!header || decode_block(*header, block, true, content, &*symbols) != BlockStatus::ok) {
-            throw std::logic_error("a block of a part does not decode to its text");
-        }
-    }
+    return symbols && std::all_of(encoded_.blocks.begin(), encoded_.blocks.end(), [&](Bytes block) {
+               const std::optional<BlockHeader> header = parse_block_header(block);
+               content.resize(header ? header->uncompressed_size : 0);
+               return header &&
+                      decode_block(*header, block, true, content, &*symbols) == BlockStatus::ok;
+           });
 }
 
 }  // namespace

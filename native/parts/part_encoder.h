@@ -15,11 +15,11 @@ namespace gompfs {
 struct EncodedPart {
     std::vector<std::uint8_t> head;
     std::vector<std::vector<std::uint8_t>> blocks;
+    bool is_readable = true;  // whether the blocks decode to the text of the part
 };
 
-// Encodes a part whose tokens were counted in `shared`. Returns nothing if the part exceeds a limit
-// of the format, such as that of its pool. Decodes what it made, and throws std::logic_error if
-// that is not the text of the part.
+// Encodes a part whose tokens were counted in `shared`, and decodes what it made. Returns nothing
+// if the part exceeds a limit of the format, such as that of its pool.
 std::optional<EncodedPart> encode_part(const PartGrammar& part, const SharedTokens& shared,
                                        std::uint32_t block_size);
 

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <utility>
 
+#include "shared/format_constants.h"
+
 namespace gompfs {
 
 void PartGrammarBuilder::add_token(std::string_view token, bool is_word) {
@@ -66,6 +68,16 @@ std::string text_of(const PartGrammar& part) {
         }
     }
     return text;
+}
+
+bool has_short_tokens(const PartGrammar& part) {
+    for (std::uint32_t token = 0; token < part.tokens.size(); ++token) {
+        const std::size_t space = part.are_words[token] != 0 ? 1 : 0;
+        if (part.tokens[token].size() + space > kMaxExpansionSize) {
+            return false;
+        }
+    }
+    return true;
 }
 
 PartGrammar PartGrammarBuilder::build(std::string_view text,

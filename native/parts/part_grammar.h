@@ -27,6 +27,9 @@ struct PartGrammar {
 // The text that a grammar was built from.
 std::string text_of(const PartGrammar& part);
 
+// Whether every token is short enough for a symbol of a head.
+bool has_short_tokens(const PartGrammar& part);
+
 // Builds one part after another, and keeps its memory. Each thread needs its own.
 class PartGrammarBuilder {
   public:

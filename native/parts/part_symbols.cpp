@@ -47,8 +47,7 @@ class Concatenation {
 // Puts the tokens of a part into a head, and returns their symbols in the head's order.
 class TokenOrder {
   public:
-    TokenOrder(const PartGrammar& part, const SharedTokens& shared) : part_(part) {
-        const std::vector<std::uint32_t> numbers = shared.find(part.tokens);
+    TokenOrder(const PartGrammar& part, const std::vector<std::uint32_t>& numbers) : part_(part) {
         for (Symbol token = 0; token < part.tokens.size(); ++token) {
             const bool is_word = part.are_words[token] != 0;
             if (numbers[token] != SharedTokens::kNotShared) {
@@ -190,7 +189,7 @@ PartRules limit_rules(const PartGrammar& part) {
 }
 
 RankedPart rank_symbols(const PartGrammar& part, const PartRules& rules,
-                        const SharedTokens& shared) {
+                        const std::vector<std::uint32_t>& numbers) {
     RankedPart ranked;
     const std::vector<std::uint32_t> counts = count_symbols(rules);
     Ranker ranker(counts);
@@ -203,7 +202,7 @@ RankedPart rank_symbols(const PartGrammar& part, const PartRules& rules,
     if (ranked.head.has_splitter) {
         number(counts.size() - 1);
     }
-    for (const Symbol token : TokenOrder(part, shared).put_into(ranked.head)) {
+    for (const Symbol token : TokenOrder(part, numbers).put_into(ranked.head)) {
         number(token);
     }
     // The rules of each level, with the rank of the first symbol, when it is known.

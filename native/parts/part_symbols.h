@@ -45,7 +45,8 @@ struct RankedPart {
     }
 };
 
+// `numbers` are those that SharedTokens gives the tokens of the part.
 RankedPart rank_symbols(const PartGrammar& part, const PartRules& rules,
-                        const SharedTokens& shared);
+                        const std::vector<std::uint32_t>& numbers);
 
 }  // namespace gompfs

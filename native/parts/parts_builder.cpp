@@ -11,8 +11,12 @@
 //
 // A part whose grammar is larger than its text in gompresso-bit is stored in that codec. Where an
 // estimate and a fast trial say that this may happen, the blocks are encoded in step 2 and compared
-// in step 3. A part with a token that is longer than a part has no grammar. One that exceeds a
-// limit of the format falls back to gompresso-bit in step 3.
+// in step 3. A part has no grammar if one of its tokens is longer than a part, or than a symbol of
+// a head may be; then its tokens are not counted, so that none of them gets into the section
+// `words`. A part that exceeds another limit of the format falls back to gompresso-bit in step 3.
+//
+// What was encoded is decoded at once. A grammar that gives another text is replaced by blocks of
+// gompresso-bit, and a block of gompresso-bit by one that stores the text as it is.
 //
 // Memory: each thread has a part, and 16 MiB of text wait, so that threads need not wait for a
 // caller that reads files. Temporary storage begins in memory and continues in an unnamed file; it
@@ -22,6 +26,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "codec/block.h"
@@ -40,17 +45,19 @@ constexpr int kTrialLevel = 1;            // gives 1.1 to 1.4 times the bytes of
 
 using Blocks = std::vector<std::vector<std::uint8_t>>;
 
-// The blocks of a text in gompresso-bit.
-Blocks encode_blocks(std::string_view text, std::uint32_t block_size, int level) {
+// Encodes each block of a text.
+template <typename Encode>
+Blocks encode_each(std::string_view text, std::uint32_t block_size, Encode encode) {
     Blocks blocks;
     const Bytes bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     for (std::size_t at = 0; at < bytes.size(); at += block_size) {
-        const Bytes content =
-            bytes.subspan(at, std::min<std::size_t>(block_size, bytes.size() - at));
-        blocks.push_back(encode_block(content, {Codec::gompresso_bit, level, false}));
+        blocks.push_back(
+            encode(bytes.subspan(at, std::min<std::size_t>(block_size, bytes.size() - at))));
     }
     return blocks;
 }
+
+EncodeOptions bit_options(int level) { return {Codec::gompresso_bit, level, false}; }
 
 std::uint64_t total_size(const Blocks& blocks) {
     std::uint64_t size = 0;
@@ -119,6 +126,7 @@ PartsBuilder::PartsBuilder(Tokenizer tokenizer, Options options)
                      const std::size_t size = part.text.size();
                      preparing_->push(std::move(part), size);
                  }),
+      shared_(options_.max_shared_bytes),
       spill_({options_.directory, kStoredInMemory, ~std::uint64_t{0}}) {
     preparing_.emplace(options_.num_threads, kMaxWaiting, [this] {
         const auto builder = std::make_shared<PartGrammarBuilder>(tokenizer_, options_.block_size);
@@ -129,17 +137,21 @@ PartsBuilder::PartsBuilder(Tokenizer tokenizer, Options options)
 PartsBuilder::Waiting PartsBuilder::prepare(const CollectedPart& part,
                                             PartGrammarBuilder& builder) {
     Waiting waiting{part.text.size(), {}, {}};
-    const bool has_grammar = part.text.size() <= options_.part_size;
-    std::uint64_t estimate = 0;
-    if (has_grammar) {
-        const PartGrammar grammar = builder.build(part.text, part.file_ends);
-        shared_.add(grammar.tokens, grammar.are_words);
-        waiting.grammar = store(store_grammar(grammar));
-        estimate = estimated_size(grammar);
+    std::optional<PartGrammar> grammar;
+    if (part.text.size() <= options_.part_size) {
+        grammar = builder.build(part.text, part.file_ends);
     }
-    if (!has_grammar || may_be_smaller_as_blocks(part.text, estimate)) {
-        const Blocks blocks = encode_blocks(part.text, options_.block_size, kFallbackLevel);
-        if (!has_grammar || total_size(blocks) < estimate) {
+    std::uint64_t estimate = 0;
+    if (grammar && has_short_tokens(*grammar)) {
+        shared_.add(grammar->tokens, grammar->are_words);
+        waiting.grammar = store(store_grammar(*grammar));
+        estimate = estimated_size(*grammar);
+    } else {
+        grammar.reset();
+    }
+    if (!grammar || may_be_smaller_as_blocks(part.text, estimate)) {
+        const Blocks blocks = encode_blocks(part.text);
+        if (!grammar || total_size(blocks) < estimate) {
             waiting.blocks = store(join_blocks(blocks));
         }
     }
@@ -149,8 +161,32 @@ PartsBuilder::Waiting PartsBuilder::prepare(const CollectedPart& part,
 // Whether a part may take less space in gompresso-bit than its grammar, which takes about
 // `estimate`. A part that is easy to compress is smaller as a grammar.
 bool PartsBuilder::may_be_smaller_as_blocks(std::string_view text, std::uint64_t estimate) const {
+    const auto encode = [](Bytes content) {
+        return encode_block(content, bit_options(kTrialLevel));
+    };
     return estimate > text.size() / 5 &&
-           total_size(encode_blocks(text, options_.block_size, kTrialLevel)) < estimate / 3 * 4;
+           total_size(encode_each(text, options_.block_size, encode)) < estimate / 3 * 4;
+}
+
+// The blocks of a text in gompresso-bit.
+PartsBuilder::Blocks PartsBuilder::encode_blocks(std::string_view text) const {
+    return encode_each(text, options_.block_size, [this](Bytes content) {
+        return encode_checked_block(content, bit_options(kFallbackLevel), num_wrong_);
+    });
+}
+
+// The blocks of a part whose text is no longer there. Throws std::logic_error if its grammar stands
+// for another text.
+PartsBuilder::Blocks PartsBuilder::encode_text_of(const PartGrammar& part) const {
+    Blocks blocks = encode_blocks(text_of(part));
+    const auto is_same = [](const std::vector<std::uint8_t>& block, std::uint64_t xxh3) {
+        return parse_block_header(block)->content_xxh3 == xxh3;
+    };
+    if (!std::equal(blocks.begin(), blocks.end(), part.block_xxh3.begin(), part.block_xxh3.end(),
+                    is_same)) {
+        throw std::logic_error("the grammar of a part is not its text");
+    }
+    return blocks;
 }
 
 PartsBuilder::Stored PartsBuilder::store(std::span<const std::uint8_t> bytes) {
@@ -176,7 +212,13 @@ std::vector<std::uint64_t> PartsBuilder::part_sizes() const {
 }
 
 std::vector<std::uint8_t> PartsBuilder::word_section() const {
-    return write_word_section(shared_.section());
+    const WordSection& words = shared_.section();
+    std::vector<std::uint8_t> section = write_word_section(words);
+    const WordSection read(section, ~std::uint64_t{0}, options_.num_threads);
+    if (!(read.words() == words.words() && read.separators() == words.separators())) {
+        throw std::logic_error("the section of words is not read as it was written");
+    }
+    return section;
 }
 
 std::vector<EncodedPart> PartsBuilder::next_parts() {
@@ -204,8 +246,12 @@ EncodedPart PartsBuilder::encode(const Waiting& waiting) const {
     }
     const PartGrammar part = load_grammar(load(waiting.grammar));
     std::optional<EncodedPart> of_grammar = encode_part(part, shared_, options_.block_size);
+    if (of_grammar && !of_grammar->is_readable) {
+        ++num_wrong_;
+        of_grammar.reset();
+    }
     if (!of_grammar && without_grammar.blocks.empty()) {
-        without_grammar.blocks = encode_blocks(text_of(part), options_.block_size, kFallbackLevel);
+        without_grammar.blocks = encode_text_of(part);
     }
     // A grammar is worth 5% more: statistics need not decode its text.
     const bool is_smaller =

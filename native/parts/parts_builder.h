@@ -2,6 +2,7 @@
 // threads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,7 +25,8 @@ class PartsBuilder {
         std::uint32_t block_size;
         std::uint32_t part_size;
         unsigned num_threads;
-        std::string directory;  // for a temporary file
+        std::string directory;                               // for a temporary file
+        std::uint32_t max_shared_bytes = ~std::uint32_t{0};  // see SharedTokens
     };
 
     PartsBuilder(Tokenizer tokenizer, Options options);
@@ -42,8 +44,12 @@ class PartsBuilder {
     std::vector<std::uint64_t> part_sizes() const;
     std::vector<std::uint8_t> word_section() const;
     std::vector<EncodedPart> next_parts();  // a part without a grammar has an empty head
+    // How many grammars and blocks did not decode to their text, and were encoded in another way.
+    std::uint32_t num_wrong() const { return num_wrong_; }
 
   private:
+    using Blocks = std::vector<std::vector<std::uint8_t>>;
+
     // A range of the temporary storage.
     struct Stored {
         std::uint64_t offset = 0, size = 0;
@@ -56,6 +62,8 @@ class PartsBuilder {
     };
 
     Waiting prepare(const CollectedPart& part, PartGrammarBuilder& builder);
+    Blocks encode_blocks(std::string_view text) const;
+    Blocks encode_text_of(const PartGrammar& part) const;
     bool may_be_smaller_as_blocks(std::string_view text, std::uint64_t estimate) const;
     Stored store(std::span<const std::uint8_t> bytes);
     std::vector<std::uint8_t> load(const Stored& stored) const;
@@ -69,6 +77,7 @@ class PartsBuilder {
     std::vector<Waiting> parts_;  // complete after finish()
     std::size_t next_part_ = 0;   // the first that encoding_ has not been given
     std::size_t num_encoding_ = 0;
+    mutable std::atomic<std::uint32_t> num_wrong_ = 0;
     // Last, as their threads use the members above.
     std::optional<BackgroundWork<CollectedPart, Waiting>> preparing_;
     std::optional<BackgroundWork<std::size_t, EncodedPart>> encoding_;

@@ -36,7 +36,7 @@ int frequency_class(std::uint32_t count) {
 
 }  // namespace
 
-SharedTokens::SharedTokens() {
+SharedTokens::SharedTokens(std::uint32_t max_bytes) : max_bytes_(max_bytes) {
     std::random_device random;
     seed_ = std::uint64_t{random()} << 32 | random();
     for (Shard& shard : shards_) {
@@ -169,8 +169,11 @@ void SharedTokens::number(unsigned num_threads) {
     for (const auto& [key, group] : groups) {
         for (Shared* const shared : group) {
             TokenList& list = shared->is_word ? words : separators;
-            shared->number = list.size();
-            list.append(shared->token);
+            const bool has_room = list.has_room(shared->token, max_bytes_);
+            shared->number = has_room ? list.size() : kNoRoom;
+            if (has_room) {
+                list.append(shared->token);
+            }
         }
     }
     section_ = WordSection(std::move(words), std::move(separators));

@@ -16,15 +16,18 @@ namespace gompfs {
 // Any number of threads may add parts. All must be added before number() is called.
 class SharedTokens {
   public:
-    SharedTokens();
+    // The shared words, with their spaces, and the shared separators have at most max_bytes each.
+    explicit SharedTokens(std::uint32_t max_bytes = ~std::uint32_t{0});
 
     // Counts the tokens of a part, which must differ from each other.
     void add(const TokenList& tokens, const std::vector<std::uint8_t>& are_words);
     // Numbers the tokens that several parts use: most used first, and in byte order among tokens
     // that about as many parts use.
     void number(unsigned num_threads);
-    // The numbers of words and separators, kNotShared for those that were counted once only.
+    // The numbers of words and separators: kNotShared for those that were counted once only, and
+    // kNoRoom for those that several parts use but that are too many for the section.
     static constexpr std::uint32_t kNotShared = ~std::uint32_t{0};
+    static constexpr std::uint32_t kNoRoom = kNotShared - 1;
     std::vector<std::uint32_t> find(const TokenList& tokens) const;
 
     const WordSection& section() const { return section_; }
@@ -60,6 +63,7 @@ class SharedTokens {
     std::uint32_t find(std::uint64_t hash, std::string_view token) const;
     static std::size_t shard_of(std::uint64_t hash) { return hash >> (64 - kNumShardsLog2); }
 
+    const std::uint32_t max_bytes_;
     std::uint64_t seed_;
     std::array<Shard, kNumShards> shards_;
     WordSection section_;

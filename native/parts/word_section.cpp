@@ -77,7 +77,7 @@ bool expand_group(const WordGroup* group, Bytes prefixes, std::uint32_t* ends, s
 }  // namespace
 
 void TokenList::append(std::string_view token) {
-    if (token.size() + space_ > ~std::uint32_t{0} - bytes_.size()) {
+    if (!has_room(token)) {
         throw std::length_error("the words of a segment have 4 GiB or more");
     }
     const std::size_t start = bytes_.size();

@@ -2,6 +2,7 @@
 // (docs/format-2-codec.md). A part of text refers to them by their numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -38,6 +39,15 @@ class TokenList {
     void prefetch_start(std::uint32_t number) const { __builtin_prefetch(&starts_[number]); }
     void prefetch_bytes(std::uint32_t number) const {
         __builtin_prefetch(bytes_.data() + starts_[number]);
+    }
+
+    // Whether all tokens would have at most max_bytes with this one.
+    bool has_room(std::string_view token, std::uint32_t max_bytes = ~std::uint32_t{0}) const {
+        return bytes_.size() + token.size() + space_ <= max_bytes;
+    }
+    friend bool operator==(const TokenList& left, const TokenList& right) {
+        return std::ranges::equal(left.starts(), right.starts()) &&
+               std::ranges::equal(left.bytes(), right.bytes());
     }
 
     // Throws std::length_error if all tokens have 4 GiB or more.

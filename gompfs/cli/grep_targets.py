@@ -27,7 +27,8 @@ class Target(NamedTuple):
     name: str
     archive: str
     mountpoint: str | None = None
-    """If `name` is a path in a mount: where that is mounted."""
+    """If `name` is a path in a mount: where that is mounted. For a path in a bind mount, if possible the mount point
+    of the whole."""
 
     def check_readable(self) -> None:
         """Raises MountError if `archive` cannot be opened in place of the mount."""
@@ -52,7 +53,8 @@ class Target(NamedTuple):
         assert self.mountpoint is not None
         try:
             device = os.stat(self.mountpoint).st_dev
-            found = [os.stat(os.path.join(self.name, path)) for path in paths]
+            # A slash after the name of a file is an error.
+            found = [os.stat(os.path.join(self.name, path) if path else self.name) for path in paths]
         except OSError:
             return None
         return found if all(status.st_dev == device for status in found) else None
@@ -61,10 +63,10 @@ class Target(NamedTuple):
         """Returns the path in the archive that is searched. Raises MountError, OSError."""
         if self.mountpoint is None:
             return b""
-        if os.path.samefile(self.name, self.mountpoint):
-            return archive.path_of(_shown_root(archive, self.mountpoint))
         status = os.stat(self.name)
         ino = _archive_ino(status.st_ino)
+        if ino == ROOT_INO:
+            return archive.path_of(_shown_root(archive, self.name))
         if not _is_inode(archive, ino, status):
             raise _shows_another(self.name, archive)
         return archive.path_of(ino)
@@ -91,13 +93,27 @@ def is_archive(path: str) -> bool:
 
 
 def _mount_of(path: str) -> MountEntry | None:
-    """Returns the mount of gompfs that a path is in; None if there is none."""
+    """Returns the mount of gompfs that a path is in; None if there is none.
+
+    In a bind mount of a part of it, the mount of the whole, which has the address of the daemon, if that can be seen.
+    """
     from gompfs.mount.system.mount_table import read_mount_table
 
-    real = os.path.join(os.path.realpath(path), "")
-    inside = [entry for entry in read_mount_table() if real.startswith(os.path.join(entry.mountpoint, ""))]
-    innermost = max(inside, key=lambda entry: len(entry.mountpoint), default=None)
-    return innermost if innermost is not None and innermost.is_gompfs else None
+    device = _device_of(path)
+    mounts = [entry for entry in read_mount_table() if entry.device == device and entry.is_gompfs]
+    whole = (entry for entry in mounts if entry.root == "/" and _device_of(entry.mountpoint) == device)
+    return next(whole, mounts[0] if mounts else None)
+
+
+def _device_of(path: str) -> str:
+    """Returns the number of the file system that has a path, as mount tables write it. A path may name nothing."""
+    for existing in (path, os.path.dirname(os.path.realpath(path))):
+        try:
+            number = os.stat(existing).st_dev
+        except OSError:
+            continue
+        return f"{os.major(number)}:{os.minor(number)}"
+    return ""
 
 
 def _archive_ino(ino: int) -> int:
@@ -117,18 +133,18 @@ def _is_inode(archive: Archive, ino: int, status: os.stat_result) -> bool:
     return shown == (stat.S_IFMT(inode.mode), inode.mtime_ns)
 
 
-def _shown_root(archive: Archive, mountpoint: str) -> int:
-    """Returns the inode number of the directory that a mount shows as its root, where it has the number ROOT_INO.
+def _shown_root(archive: Archive, root: str) -> int:
+    """Returns the inode number of the directory that a mount shows as its `root`, where it has the number ROOT_INO.
 
     It is the one with the same entries. Raises MountError if there is none.
     """
-    with os.scandir(os.fsencode(mountpoint)) as scan:
+    with os.scandir(os.fsencode(root)) as scan:
         entries = {entry.name: entry.inode() for entry in scan}
     shown = {name: _archive_ino(ino) for name, ino in entries.items() if ino < MAX_INO}
     for ino in (ROOT_INO, *_parents(archive, shown)):
         if {entry.name: entry.inode.ino for entry in archive.index.directory(ino)} == shown:
             return ino
-    raise _shows_another(mountpoint, archive)
+    raise _shows_another(root, archive)
 
 
 def _parents(archive: Archive, shown: dict[bytes, int]) -> set[int]:

@@ -15,13 +15,17 @@ _MAX_SYMLINKS = 40  # the kernel's limit
 
 
 class MountEntry(NamedTuple):
-    """One mount: device number MAJOR:MINOR, mount point, file system type, source, and mount id."""
+    """One mount: device number MAJOR:MINOR, mount point, file system type, source, mount id, and what is mounted.
+
+    `root` is the path in the file system that is shown at the mount point: / but for bind mounts.
+    """
 
     device: str
     mountpoint: str
     file_system: str
     source: str
     id: int = 0
+    root: str = "/"
 
     @property
     def is_gompfs(self) -> bool:
@@ -47,8 +51,9 @@ def read_mount_table() -> list[MountEntry]:
     for line in lines:
         head, _, tail = line.partition(b" - ")
         fields = head.split(b" ")
-        device, mountpoint, file_system, source = map(_unescape, (fields[2], fields[4], *tail.split(b" ")[:2]))
-        entries.append(MountEntry(device, mountpoint, file_system, source, int(fields[0])))
+        device, root, mountpoint = map(_unescape, (fields[2], fields[3], fields[4]))
+        file_system, source = map(_unescape, tail.split(b" ")[:2])
+        entries.append(MountEntry(device, mountpoint, file_system, source, int(fields[0]), root))
     return entries
 
 

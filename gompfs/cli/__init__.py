@@ -6,13 +6,20 @@ import gc
 import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from gompfs import __version__
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["main"]
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _EXIT_INTERRUPTED = 130
+
+OUTPUT_NAME = "standard output"
+"""In messages."""
 
 
 def main() -> None:
@@ -25,7 +32,7 @@ def main() -> None:
             sys.stdout.flush()
         except OSError as error:
             sys.stdout = None  # otherwise the interpreter flushes it again at exit
-            sys.exit(f"gompfs: standard output: {error.strerror}")
+            sys.exit(f"gompfs: {error.filename}: {error.strerror}")
     else:
         # Imports create many objects that live until exit. Collections over them take 5% of a short command's time.
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
@@ -51,11 +58,27 @@ def print_version() -> None:
     sys.stdout.write(f"gompfs {__version__}\n")
 
 
+class _StandardOutput(io.FileIO):
+    """Names standard output in the errors of writing, as other files are named in theirs."""
+
+    def write(self, content: Buffer, /) -> int:
+        """Write, and return the number of bytes that were written. Raises OSError."""
+        try:
+            return super().write(content)
+        except OSError as error:
+            error.filename = OUTPUT_NAME
+            raise
+
+
 def buffer_output() -> None:
-    """Give standard output a buffer where PYTHONUNBUFFERED is set. Without one, a write may end early at a signal."""
-    if isinstance(sys.stdout.buffer, io.RawIOBase):
-        encoding, errors = sys.stdout.encoding, sys.stdout.errors
-        sys.stdout = open(sys.stdout.fileno(), "w", encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
+    """Name standard output in errors, and give it a buffer, which PYTHONUNBUFFERED takes away.
+
+    Without a buffer, a write may end early at a signal.
+    """
+    output = _StandardOutput(sys.stdout.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(output), sys.stdout.encoding, sys.stdout.errors, line_buffering=output.isatty()
+    )
 
 
 def open_closed_streams() -> None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from importlib import import_module
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
@@ -170,27 +170,39 @@ def run(arguments: Sequence[str] | None = None) -> int:
     _terminated.clear()
     spare_address_space()
     try:
-        _run_command(sys.argv[1:] if arguments is None else arguments, settings)
-        _flush_output()
-    except click.exceptions.Exit as error:
-        return error.exit_code
+        status = _run_command(sys.argv[1:] if arguments is None else arguments, settings)
+        sys.stdout.flush()
+        return status
     except BaseException as error:
         if settings.debug:
             import traceback
 
             traceback.print_exc()
-        status = (
-            EXIT_TERMINATED if _terminated.is_set() else _report(KeyboardInterrupt() if interrupts.has_come else error)
-        )
-        if not interrupts.has_come:  # flushing may block: the interrupted write may have waited for a stalled reader
-            _drop_unwritten_output()
-        return status
+        # Flushing may block after an interrupt: the interrupted write may have waited for a stalled reader.
+        if not interrupts.has_come:
+            drop_unwritten_output()
+        if _terminated.is_set():
+            return EXIT_TERMINATED
+        try:
+            return _report(KeyboardInterrupt() if interrupts.has_come else error)
+        except BrokenPipeError:  # standard error has no reader
+            return EXIT_BROKEN_PIPE
     finally:
+        if not interrupts.has_come:
+            _drop_unwritten(sys.stderr)
         interrupts.ignore()
+
+
+def _run_command(arguments: Sequence[str], settings: Settings) -> int:
+    """Runs a command, and returns its exit status."""
+    try:
+        _invoke(arguments, settings)
+    except click.exceptions.Exit as error:
+        return error.exit_code
     return 0
 
 
-def _run_command(arguments: Sequence[str], settings: Settings) -> None:
+def _invoke(arguments: Sequence[str], settings: Settings) -> None:
     # Not through click's main(), which exits with status 1 on a broken pipe and prints two lines on an interrupt.
     instruction = os.environ.get(COMPLETION_VARIABLE)
     if instruction:
@@ -204,21 +216,19 @@ def _run_command(arguments: Sequence[str], settings: Settings) -> None:
         application.invoke(context)
 
 
-def _flush_output() -> None:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, "standard output") from None
+def drop_unwritten_output() -> None:
+    """Write what standard output has buffered, or discard it if that fails.
+
+    What is kept would be written again when the interpreter exits, which then prints a message of its own.
+    """
+    _drop_unwritten(sys.stdout)
 
 
-def _drop_unwritten_output() -> None:
-    """Discard buffered output that cannot be written; otherwise the write fails again when the interpreter exits."""
+def _drop_unwritten(stream: TextIO) -> None:
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _report(error: BaseException) -> int:
@@ -252,5 +262,13 @@ def _fail(message: str, status: int) -> int:
 
 
 def print_error(message: str) -> None:
-    """Print an error or a warning as one line on stderr, prefixed with the program name."""
-    click.echo(f"{PROGRAM_NAME}: {' '.join(message.splitlines())}", err=True)
+    """Print an error or a warning as one line on stderr, prefixed with the program name.
+
+    Raises BrokenPipeError. After another error of stderr, nobody can be told, and the exit status remains.
+    """
+    try:
+        click.echo(f"{PROGRAM_NAME}: {' '.join(message.splitlines())}", err=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        _drop_unwritten(sys.stderr)

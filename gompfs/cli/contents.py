@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gompfs.cli import OUTPUT_NAME
 from gompfs.cli.application import EXIT_FAILURE, leave_on_sigterm, print_error
 from gompfs.cli.parameters import archive_argument, engine_option, opened, paths_argument, resolve_all
 from gompfs.cli.progress import progress_bar
@@ -60,7 +61,11 @@ def write_all(descriptor: int, pieces: Sequence[memoryview]) -> None:
     position = 0
     pieces = list(pieces)
     while position < len(pieces):
-        written = os.writev(descriptor, pieces[position : position + _MAX_VECTORS])
+        try:
+            written = os.writev(descriptor, pieces[position : position + _MAX_VECTORS])
+        except OSError as error:
+            error.filename = OUTPUT_NAME
+            raise
         while position < len(pieces) and written >= len(pieces[position]):
             written -= len(pieces[position])
             position += 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from gompfs.cli.application import print_error
+from gompfs.cli.application import drop_unwritten_output, print_error
 from gompfs.cli.grep_in_mount import SearchInMount, search_in_mount
 from gompfs.cli.grep_options import GrepCommand, grep_options
 from gompfs.cli.grep_progress import SearchProgress
@@ -52,9 +52,11 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
         given = (ctx.get_parameter_source(name) for name in ("engine", "threads"))
         asks_daemons = all(source is ParameterSource.DEFAULT for source in given)
         status = _Grep(arguments, options, asks_daemons=asks_daemons).run()
+        sys.stdout.flush()
     except BrokenPipeError:
         raise
     except (GompfsError, OSError) as error:
+        drop_unwritten_output()
         place = f"{display_path(error.filename)}: " if isinstance(error, OSError) and error.filename else ""
         print_error(str(error) if isinstance(error, GompfsError) else f"{place}{error.strerror}")
         status = _EXIT_ERROR

@@ -43,6 +43,64 @@ def test_full_standard_output(archive, command):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -c last tree.gomp",
+        "grep -n last tree.gomp",
+        "grep --files tree.gomp",
+        "grep --json last tree.gomp",
+        "grep --stats nowhere tree.gomp",
+        "grep --type-list",
+    ],
+)
+def test_full_standard_output_of_grep(archive, command):
+    """Output that is written last made the interpreter print an error of its own, with status 120."""
+    done = in_shell(archive.parent, f"$gompfs {command} >/dev/full")
+    assert (done.returncode, done.stderr) == (2, "gompfs: standard output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("ls tree.gomp", 1),
+        ("ls tree.gomp z.txt nowhere", 1),
+        ("cat tree.gomp z.txt", 1),
+        ("stats words.gomp wordcount", 1),
+        ("stats words.gomp info --json", 1),
+        ("verify tree.gomp", 1),
+        ("pack --force tree new.gomp", 1),
+        ("completion bash", 1),
+        ("pack --help", 1),
+        ("ps", 1),
+        ("grep -c last tree.gomp", 2),
+    ],
+)
+def test_full_standard_streams(archive, words_archive, command, status):
+    """There is nobody to tell, but the exit status remains: it was 120 for some."""
+    (archive.parent / "words.gomp").symlink_to(words_archive)
+    one = in_shell(archive.parent, f"$gompfs {command} >/dev/full")
+    assert one.stderr.splitlines()[-1] == "gompfs: standard output: No space left on device"
+    assert len(one.stderr.splitlines()) == 1 + ("nowhere" in command)
+    assert one.returncode == status
+    assert in_shell(archive.parent, f"$gompfs {command} >/dev/full 2>&1").returncode == status
+
+
+@pytest.mark.parametrize(
+    ("command", "status"), [("ls nowhere.gomp", 1), ("ls --nonsense", 2), ("ls tree.gomp", 0), ("grep x y.gomp", 2)]
+)
+def test_messages_that_cannot_be_written(archive, command, status):
+    assert in_shell(archive.parent, f"$gompfs {command} 2>/dev/full").returncode == status
+
+
+@pytest.mark.parametrize(
+    "command", ["ls nowhere.gomp", "extract tree.gomp nowhere", "cat tree.gomp z.txt", "ls -R t*p"]
+)
+def test_nobody_reads_the_output(archive, command):
+    line = f"($gompfs {command}; echo $? >status) 2>&1 | true; cat status"
+    assert in_shell(archive.parent, line).stdout == "141\n"
+
+
 def test_messages_do_not_get_into_an_archive(archive, tree):
     """If all standard streams are closed, an archive that is opened must not become the target of messages."""
     done = in_shell(archive.parent, "$gompfs pack --no-stats tree new.gomp <&- >&- 2>&-; $gompfs verify new.gomp")

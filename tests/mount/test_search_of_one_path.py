@@ -89,7 +89,7 @@ def bound(shown: Mount, tmp_path: Path) -> Iterator[list[Path]]:
         yield [target for target, _ in bound]
     finally:
         for target, _ in bound:
-            subprocess.run(["umount", target], capture_output=True, check=False)
+            subprocess.run(["umount", "-l", target], capture_output=True, check=False)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to bind")

@@ -1,8 +1,14 @@
 """Writes a damaged header of a generation again, from the footers of the archive.
 
-Only a header that is damaged is written: not one that `add` left incomplete, nor one that was never written. The file
-must end with a footer, from which the footers of all later generations lead back to the damaged header. So a file that
-is cut off inside a packed file, which may contain such footers, is not completed to what its author wanted.
+The file must end with a footer, from which the footers of all later generations lead back to the damaged header. If
+the file was cut off inside a packed file, these footers may be those of its author, who knows where the header lies and
+what it must contain. So the header is written only if few of its bytes change: it still has nearly all bytes of the
+header that gompfs wrote there. The header that the author wants has another position of the index, and another
+checksum. The author can choose positions that differ in one byte, but not their checksums: a header that differs in at
+most two of 64 bytes from a given one, by its position and by its checksum, exists with a probability of 2^-40.
+
+A header that `add` left incomplete, or that was never written, is none of these. A header that is zero cannot be told
+from one that was never written.
 """
 
 from __future__ import annotations
@@ -22,17 +28,21 @@ from gompfs.format import (
 )
 from gompfs.generations.chain import Link, read_footer
 
+_MAX_DAMAGED_BYTES = 2
+
 
 def damaged_header_after(file: LocalFile, superblock: Superblock, link: Link) -> GenerationHeader | None:
-    """Returns what the header of the generation after `link`, the last one of the chain, must be, if it is damaged."""
+    """Returns what the header of the generation after `link`, the last one of the chain, must be, if it is damaged.
+
+    Returns None if it is not damaged, if it is missing, or if more than _MAX_DAMAGED_BYTES of it are damaged.
+    """
     raw = file.read(GENERATION_HEADER_SIZE, link.next_start)
-    if not raw.strip(b"\0"):
-        return None
     try:
         GenerationHeader.from_bytes(raw)
     except ArchiveFormatError:
         footer = _first_footer_after(file, superblock, link)
-        return None if footer is None else _header_of(file, superblock, link, footer)
+        header = None if footer is None else _header_of(file, superblock, link, footer)
+        return header if header is not None and _num_different(raw, header.to_bytes()) <= _MAX_DAMAGED_BYTES else None
     return None
 
 
@@ -71,6 +81,10 @@ def _header_of(file: LocalFile, superblock: Superblock, link: Link, footer: Trai
     except CorruptIndexError:
         return None
     return GenerationHeader(footer.generation, superblock.uuid, position.index_offset, position.index_size)
+
+
+def _num_different(some: bytes, others: bytes) -> int:
+    return sum(byte != other for byte, other in zip(some, others, strict=True))
 
 
 def _position_of(footer: TrailerFooter) -> TrailerPosition:

@@ -169,6 +169,29 @@ def test_a_damaged_generation_header(added: Path, field: int) -> None:
     assert names(added) == {b"file-2", b"file-3"}
 
 
+def test_a_generation_header_with_much_damage(added: Path) -> None:
+    """Two bytes are written again. With three, or a zeroed sector, the header may be that of an interrupted add."""
+    whole = added.read_bytes()
+    link = links_of(added)[2]
+    for field in (0, 17, 36, 61):
+        flip(added, link.start + field)
+        flip(added, link.start + field + 1)
+        (step,) = repair_archive(added)
+        assert step == "generation 3: its header is damaged: it was written again"
+        assert added.read_bytes() == whole
+    header = whole[link.start : link.start + GENERATION_HEADER_SIZE]
+    inverted = bytes(byte ^ 255 for byte in header)
+    for other in (bytes(len(header)), inverted, header[:30] + inverted[30:33] + header[33:]):
+        damaged = whole[: link.start] + other + whole[link.start + len(other) :]
+        added.write_bytes(damaged)
+        (step,) = repair_archive(added)
+        assert "bytes after generation 2 are not a complete generation" in step
+        assert names(added) == {b"file-2"}
+        kept = added.with_name(added.name + ".cut")
+        assert added.read_bytes() + kept.read_bytes() == damaged
+        kept.unlink()
+
+
 def test_a_damaged_header_of_a_generation_that_is_not_whole(added: Path) -> None:
     """Without intact footers up to the end of the file, nothing is written again."""
     whole = added.read_bytes()

@@ -79,6 +79,27 @@ def test_a_cut_add_shows_the_generation_before(added: Added) -> None:
             assert added.archive.read_bytes() == added.old
 
 
+@pytest.mark.parametrize("added", [2], indirect=True)
+def test_a_damaged_header_is_not_written_again_from_a_packed_file(added: Added) -> None:
+    """One bit of the genuine header flips, also to what the attacker's has, and the file is cut at his footers.
+
+    Uncut, the same header is written again: with the genuine position of the index, which its footers tell.
+    """
+    content = bytearray(added.whole)
+    for bit in (*range(0, 8 * GENERATION_HEADER_SIZE, 23), *range(8 * 32, 8 * 34)):  # 32: the position of the index
+        place, mask = added.start + bit // 8, 1 << bit % 8
+        content[place] ^= mask
+        for end in added.chain.ends:
+            added.archive.write_bytes(content[:end])
+            (step,) = repair_archive(added.archive, discard=True)
+            assert "are not a complete generation" in step
+            assert added.archive.read_bytes() == added.old
+        added.archive.write_bytes(content)
+        assert list(repair_archive(added.archive)) == ["generation 2: its header is damaged: it was written again"]
+        assert added.archive.read_bytes() == added.whole
+        content[place] ^= mask
+
+
 def test_a_cut_pack_is_refused(tmp_path: Path) -> None:
     """The author of a file of the first pack does not know the UUID, but may guess it."""
     (tmp_path / "tree").mkdir()

@@ -22,6 +22,8 @@ MAX_NAME_SIZE = 255  # this and the following limits are in bytes and are those 
 MAX_SYMLINK_TARGET_SIZE = 4095
 MAX_XATTR_NAME_SIZE = 255
 MAX_XATTR_VALUE_SIZE = 1 << 16
+ACCESS_ACL = b"system.posix_acl_access"  # the extended attributes that hold POSIX ACLs
+DEFAULT_ACL = b"system.posix_acl_default"
 _MAX_PROBLEMS = 100  # of one kind that are reported individually
 
 

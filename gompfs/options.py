@@ -304,7 +304,7 @@ MOUNT_OPTIONS = (
     ),
     MountOption("union", bool, "the same as --union, for mount(8) and /etc/fstab", field="several", value="union"),
     MountOption("subdir_per_archive", bool, "the same as --subdir-per-archive", field="several", value="subdirs"),
-    MountOption("allow_other", bool, "let other users access the mount; file permissions are enforced"),
+    MountOption("allow_other", bool, "let other users access the mount; modes, owners and ACLs are enforced"),
     MountOption("follow", bool, "show the new content when the archive is replaced or added to"),
     MountOption("uid", _decimal, "show this user as the owner of all entries", placeholder="N"),
     MountOption("gid", _decimal, "show this group as the group of all entries", placeholder="N"),

@@ -13,6 +13,8 @@ SNAPSHOT_SHIFT: int
 """The bits of a node number from this one on are the number of its snapshot."""
 MAX_SNAPSHOTS: int
 """Snapshot numbers are below this."""
+FIRST_VIRTUAL: int
+"""Node numbers of virtual entries begin here. Inode numbers are smaller."""
 
 FIRST_TIME_LOG2: int
 """Class 0 of a histogram of `ServedArchive.request_times` has the times of up to 2 to this power nanoseconds."""
@@ -123,7 +125,7 @@ class ReplyCache:
         """Caches a reply to the same request on the same node; `error` is 0 or a negative errno."""
 
     def set_nodes_with_xattrs(self, nodes: Sequence[int]) -> None:
-        """Sets the nodes that have extended attributes, sorted; no other node has any."""
+        """Sets the nodes that have extended attributes, sorted; no other entry of the archive has any."""
 
 class Handlers(Protocol):
     """Answers the requests that C++ cannot answer. Any number of threads may call the methods.
@@ -194,11 +196,12 @@ class FuseServer:
     def close(self) -> None:
         """Leaves waiting requests unanswered."""
 
-def answer_init(device: int, wants_passthrough: bool) -> bool:
+def answer_init(device: int, wants_passthrough: bool, wants_acls: bool) -> tuple[bool, bool]:
     """Answers the first request of the kernel, in which both sides agree on features.
 
-    Returns whether the kernel supports passthrough, if it is wanted. Raises OSError if the device cannot be used, and
-    RuntimeError if the kernel's version of the protocol is not supported.
+    Returns whether the kernel supports passthrough, and whether it applies the POSIX ACLs of files; False if it is not
+    wanted. Raises OSError if the device cannot be used, and RuntimeError if the kernel's version of the protocol is not
+    supported.
     """
 
 def mount_read_only(source: bytes, mountpoint: bytes, file_system: bytes, data: bytes) -> int:

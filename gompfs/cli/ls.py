@@ -15,6 +15,7 @@ from gompfs.cli.application import EXIT_FAILURE, print_error
 from gompfs.cli.output import print_json_array, print_line
 from gompfs.cli.parameters import archive_argument, json_option, opened, paths_argument
 from gompfs.errors import GompfsError
+from gompfs.model import ACCESS_ACL, DEFAULT_ACL
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -37,7 +38,12 @@ _TYPES = {
 @click.command("ls")
 @archive_argument
 @paths_argument(required=False)
-@click.option("-l", "--long", is_flag=True, help="Also show mode, link count, owner, group, size and time.")
+@click.option(
+    "-l",
+    "--long",
+    is_flag=True,
+    help="Also show mode (with + for an ACL), link count, owner, group, size, time.",
+)
 @click.option("-R", "--recursive", is_flag=True, help="List subdirectories recursively.")
 @click.option("-0", "--null", is_flag=True, help="End names with a NUL byte, not a newline; never escape names.")
 @json_option
@@ -69,6 +75,7 @@ def ls_command(
                 failed = True
 
     with opened(archive) as opened_archive:
+        with_acls = _inodes_with_acls(opened_archive) if long and not as_json else frozenset()
         if as_json:
             print_json_array(_as_json(path, inode) for path, inode in entries())
         else:
@@ -77,7 +84,7 @@ def ls_command(
                 if null:
                     print_line(name, end=b"\0", raw=True)
                 else:
-                    print_line(_long_line(name, inode) if long else name)
+                    print_line(_long_line(name, inode, with_acls) if long else name)
     if failed:
         ctx.exit(EXIT_FAILURE)
 
@@ -110,13 +117,18 @@ def _target_directory(archive: Archive, path: bytes) -> Inode | None:
     return inode if stat.S_ISDIR(inode.mode) else None
 
 
-def _long_line(name: bytes, inode: Inode) -> bytes:
+def _inodes_with_acls(archive: Archive) -> frozenset[int]:
+    return frozenset(archive.index.inodes_with_xattrs(ACCESS_ACL, DEFAULT_ACL) if archive.has_xattrs() else ())
+
+
+def _long_line(name: bytes, inode: Inode, with_acls: frozenset[int]) -> bytes:
     size = str(inode.size)
     if stat.S_ISCHR(inode.mode) or stat.S_ISBLK(inode.mode):
         size = f"{os.major(inode.rdev)},{os.minor(inode.rdev)}"
     owner = f"{_user_name(inode.uid)}/{_group_name(inode.gid)}"
     # Fixed widths that fit most entries: no first pass over all entries is needed to align the columns.
-    head = f"{stat.filemode(inode.mode)} {inode.nlink:>2} {owner:<10} {size:>11} {_time(inode.mtime_ns)} "
+    mark = "" if not with_acls else "+" if inode.ino in with_acls else " "
+    head = f"{stat.filemode(inode.mode)}{mark} {inode.nlink:>2} {owner:<10} {size:>11} {_time(inode.mtime_ns)} "
     line = head.encode() + name
     return line if inode.symlink_target is None else line + b" -> " + inode.symlink_target
 

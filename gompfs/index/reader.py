@@ -16,6 +16,7 @@ from gompfs.index.image import IndexImage
 from gompfs.index.packed_rows import EXTENTS
 from gompfs.index.schemas import INODE_COLUMNS
 from gompfs.model import (
+    ACCESS_ACL,
     MAX_INO,
     MAX_NAME_SIZE,
     MAX_SYMLINK_TARGET_SIZE,
@@ -219,13 +220,33 @@ class IndexReader:
         """Returns whether any inode has extended attributes."""
         return bool(self._image.query("SELECT 1 FROM xattr LIMIT 1"))
 
-    def inodes_with_xattrs(self) -> list[int]:
-        """Returns the numbers of the inodes that have extended attributes, in ascending order."""
-        rows = self._image.query("SELECT DISTINCT ino FROM xattr ORDER BY ino")
+    def inodes_with_xattrs(self, *names: bytes) -> list[int]:
+        """Returns the numbers of the inodes that have extended attributes, in ascending order.
+
+        With `names`, only those that have one of these attributes.
+        """
+        among = f"WHERE name IN ({', '.join('?' * len(names))})" if names else ""
+        rows = self._image.query(f"SELECT DISTINCT ino FROM xattr {among} ORDER BY ino", *names)
         self._check_integers(rows, "table xattr")
         if rows and rows[0][0] < 0:
             raise self._image.error("table xattr has impossible fields")
         return [row[0] for row in rows]
+
+    def has_acls(self) -> bool:
+        """Returns whether any inode has an access ACL."""
+        return bool(self._image.query("SELECT 1 FROM xattr WHERE name = ? LIMIT 1", ACCESS_ACL))
+
+    def access_acls(self, limit: int) -> list[tuple[int, bytes]]:
+        """Returns each different pair of a mode and an access ACL that an inode has, up to `limit` pairs.
+
+        Raises CorruptIndexError.
+        """
+        rows = self._image.query(
+            "SELECT DISTINCT mode, value FROM xattr JOIN inode USING (ino) WHERE name = ? LIMIT ?", ACCESS_ACL, limit
+        )
+        if any(type(mode) is not int or type(value) is not bytes for mode, value in rows):
+            raise self._image.error("table xattr has fields of impossible types")
+        return rows
 
     def segments(self) -> list[Segment]:
         """Returns all segments in order. The positions of their blocks are checked against the size of the file."""

@@ -33,8 +33,6 @@ from gompfs.mount.virtual_content import (
 )
 from gompfs.mount.virtual_files import VirtualFile
 
-FIRST_VIRTUAL = 1 << 62
-"""Virtual node ids begin here. Inode numbers are smaller."""
 _MAX_ANSWERS = 256  # limit for the cached files that lookups have created
 
 
@@ -50,6 +48,8 @@ class VirtualNode:
     """The node id, type and times."""
     permission: Permission
     file: VirtualFile | None = None
+    entry: Inode | None = None
+    """The archive's entry that this one describes, if there is one."""
     child: Callable[[bytes], int | None] = lambda _name: None
     names: Callable[[], Sequence[bytes]] = tuple
 
@@ -115,7 +115,7 @@ class VirtualTree:
         """Returns the node of an id, or None if it has been evicted."""
         return self._nodes.get(number)
 
-    def _add(self, path: bytes, permission: Permission, *, directory: bool) -> VirtualNode:
+    def _add(self, path: bytes, permission: Permission, *, directory: bool, entry: Inode | None = None) -> VirtualNode:
         """Add a node and return it. A file's node gets its VirtualFile."""
         with self._lock:
             number, self._next = self._next, self._next + 1
@@ -125,7 +125,7 @@ class VirtualTree:
             file = None
             if not directory:
                 file = VirtualFile(partial(self._content.compute, path), is_volatile=path in VOLATILE)
-            node = VirtualNode(inode, permission, file)
+            node = VirtualNode(inode, permission, file, entry)
             self._nodes[number] = node
             self._numbers[path] = number
             return node
@@ -136,7 +136,7 @@ class VirtualTree:
         file = self._nodes[number].file
         return number if file is not None and file.size() else None
 
-    def _answer(self, path: bytes, permission: Permission) -> int:
+    def _answer(self, path: bytes, permission: Permission, entry: Inode | None = None) -> int:
         """Returns the node id of a file that a lookup creates. Of these, the _MAX_ANSWERS last used are cached."""
         with self._lock:
             number = self._numbers.get(path)
@@ -145,14 +145,14 @@ class VirtualTree:
             oldest = self._answers.popitem(last=False)[0] if len(self._answers) > _MAX_ANSWERS else None
             if oldest is not None and (forgotten := self._nodes.pop(self._numbers.pop(oldest)).file) is not None:
                 forgotten.close()
-            return self._add(path, permission, directory=False).number if number is None else number
+            return self._add(path, permission, directory=False, entry=entry).number if number is None else number
 
     def _mirror(self, path: bytes, directory: Inode) -> int:
         """Returns the node id of the directory that mirrors a directory of the archive."""
         ino = directory.ino
         with self._lock:
             if path not in self._numbers:
-                node = self._add(path, self._permission_of(directory), directory=True)
+                node = self._add(path, self._permission_of(directory), directory=True, entry=directory)
                 node.child = lambda name: self._shown(path + b"/" + name, self._archive.index.child(ino, name))
                 node.names = lambda: [
                     entry.name for entry in self._archive.index.directory(ino) if self._is_shown(entry.inode)
@@ -172,9 +172,9 @@ class VirtualTree:
         permission = self._permission_of(inode)
         with self._lock:
             if path not in self._numbers:
-                node = self._add(path, permission, directory=True)
+                node = self._add(path, permission, directory=True, entry=inode)
                 node.child = lambda name: (
-                    self._answer(path + b"/" + name, permission) if name in opened_names_of_file() else None
+                    self._answer(path + b"/" + name, permission, inode) if name in opened_names_of_file() else None
                 )
                 node.names = per_file_names
             return self._numbers[path]

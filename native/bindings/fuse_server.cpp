@@ -7,6 +7,7 @@
 // answered.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
@@ -363,8 +364,14 @@ void bind_fuse_server(nb::module_& module) {
              "device"_a, "readers"_a, "listings"_a, "replies"_a, "handlers"_a)
         .def("run", &FuseServer::run)
         .def("close", &FuseServer::close);
-    module.def("answer_init", &gompfs::answer_init, nb::call_guard<nb::gil_scoped_release>(),
-               "device"_a, "wants_passthrough"_a);
+    module.def(
+        "answer_init",
+        [](int device, bool wants_passthrough, bool wants_acls) {
+            const nb::gil_scoped_release release;
+            const Features features = answer_init(device, {wants_passthrough, wants_acls});
+            return std::pair(features.passthrough, features.acls);
+        },
+        "device"_a, "wants_passthrough"_a, "wants_acls"_a);
 }
 
 }  // namespace gompfs

@@ -53,6 +53,7 @@ void bind_reader_table(nb::module_& module) {
         .def("open_files_below", &ReaderTable::open_files_below, "size"_a);
     module.attr("SNAPSHOT_SHIFT") = ReaderTable::kSnapshotShift;
     module.attr("MAX_SNAPSHOTS") = ReaderTable::kMaxSnapshots;
+    module.attr("FIRST_VIRTUAL") = ReaderTable::kFirstVirtual;
     module.attr("FIRST_TIME_LOG2") = LatencyHistogram::kFirstLog2;
 }
 

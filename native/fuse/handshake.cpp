@@ -41,7 +41,7 @@ std::uint64_t features_of(const Request& request, const InitRequest& init) {
 
 }  // namespace
 
-bool answer_init(int device, bool wants_passthrough) {
+Features answer_init(int device, const Features& wanted) {
     std::vector<std::uint8_t> buffer(kRequestCapacity);
     ssize_t size;
     do {
@@ -60,8 +60,9 @@ bool answer_init(int device, bool wants_passthrough) {
                                  std::to_string(init->major) + "." + std::to_string(init->minor) +
                                  ", which is not supported");
     }
-    const std::uint64_t wanted = kFeatures | (wants_passthrough ? kFeaturePassthrough : 0);
-    const std::uint64_t features = wanted & features_of(request, *init);
+    const std::uint64_t asked = kFeatures | (wanted.passthrough ? kFeaturePassthrough : 0) |
+                                (wanted.acls ? FUSE_POSIX_ACL : 0);
+    const std::uint64_t features = asked & features_of(request, *init);
     const bool has_passthrough = (features & kFeaturePassthrough) != 0;
     InitReply reply{};
     reply.major = kMajor;
@@ -79,7 +80,7 @@ bool answer_init(int device, bool wants_passthrough) {
         errno = error;
         throw failure();
     }
-    return has_passthrough;
+    return {has_passthrough, (features & FUSE_POSIX_ACL) != 0};
 }
 
 }  // namespace gompfs

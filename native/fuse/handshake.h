@@ -4,9 +4,15 @@
 
 namespace gompfs {
 
-// Reads INIT from a FUSE device and answers it. Returns whether the kernel supports passthrough, if
-// that is wanted. Throws std::system_error if the device cannot be read or written, and
+// What a mount wants of the kernel, and what the kernel supports of that.
+struct Features {
+    bool passthrough;  // the kernel reads some files from backing files
+    bool acls;         // the kernel applies the POSIX ACLs of files
+};
+
+// Reads INIT from a FUSE device and answers it. Returns the wanted features that the kernel
+// supports. Throws std::system_error if the device cannot be read or written, and
 // std::runtime_error if the kernel's version of the protocol is not supported.
-bool answer_init(int device, bool wants_passthrough);
+Features answer_init(int device, const Features& wanted);
 
 }  // namespace gompfs

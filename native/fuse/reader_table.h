@@ -21,6 +21,8 @@ class ReaderTable {
   public:
     static constexpr int kSnapshotShift = 48;
     static constexpr std::uint64_t kMaxSnapshots = 1 << 14;
+    // Node numbers of virtual entries begin here. Inode numbers are smaller.
+    static constexpr std::uint64_t kFirstVirtual = std::uint64_t{1} << 62;
 
     struct Target {
         std::shared_ptr<ServedArchive> archive;  // nullptr if the node belongs to no snapshot

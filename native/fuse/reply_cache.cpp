@@ -9,6 +9,8 @@
 #include <mutex>
 #include <utility>
 
+#include "fuse/reader_table.h"
+
 namespace gompfs {
 
 namespace {
@@ -69,7 +71,7 @@ std::optional<CachedReply> ReplyCache::find(const Request& request) const {
 
 std::optional<CachedReply> ReplyCache::without_xattrs(const Request& request) const {
     const std::uint64_t node = request.header.nodeid;
-    if (!nodes_with_xattrs_ ||
+    if (!nodes_with_xattrs_ || node >= ReaderTable::kFirstVirtual ||
         std::binary_search(nodes_with_xattrs_->begin(), nodes_with_xattrs_->end(), node)) {
         return std::nullopt;
     }

@@ -33,7 +33,8 @@ class ReplyCache {
     // Caches a reply of the interpreter, for the same request on the same node.
     void insert(const Request& request, CachedReply reply);
 
-    // Sets the nodes that have extended attributes, sorted. No other entry of the archive has any.
+    // Sets the nodes that have extended attributes, sorted. No other entry of the archive has any;
+    // virtual entries may have some.
     void set_nodes_with_xattrs(std::vector<std::uint64_t> nodes);
 
     // Whether replies to requests with this opcode depend on nothing but the request and the node.

@@ -290,32 +290,34 @@ def test_replies_that_the_kernel_refuses(handlers: Handlers) -> None:
 
 # INIT
 
-INIT_EXT, PASSTHROUGH, READDIRPLUS_FEATURE, UNKNOWN = 1 << 30, 1 << 37, 1 << 13, 1 << 40
+INIT_EXT, PASSTHROUGH, READDIRPLUS_FEATURE, ACLS, UNKNOWN = 1 << 30, 1 << 37, 1 << 13, 1 << 20, 1 << 40
 INIT = struct.Struct("<IIIII44x")
 INIT_REPLY = struct.Struct("<4IHHIIHHII24x")
 
 
-def negotiate(body: bytes, *, wants_passthrough: bool) -> tuple[bool, tuple[int, ...]]:
+def negotiate(
+    body: bytes, *, wants_passthrough: bool = False, wants_acls: bool = False
+) -> tuple[tuple[bool, bool], tuple[int, ...]]:
     """Returns what answer_init returns, and the fields of its reply."""
     kernel, daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with kernel, daemon:
         kernel.send(HEADER.pack(HEADER.size + len(body), 26, 77, 0, 0, 0, 0, 0, 0) + body)
-        has_passthrough = answer_init(daemon.fileno(), wants_passthrough)
+        supported = answer_init(daemon.fileno(), wants_passthrough, wants_acls)
         answer = kernel.recv(1000)
     fields = INIT_REPLY.unpack(answer[16:])
     assert answer == reply(INIT_REPLY.pack(*fields), 77)
-    return has_passthrough, fields
+    return supported, fields
 
 
 def test_features_negotiated_with_the_kernel() -> None:
     offered = READDIRPLUS_FEATURE | INIT_EXT | PASSTHROUGH | UNKNOWN
     body = INIT.pack(7, 45, 131072, offered & 0xFFFFFFFF, offered >> 32)
     limits = (64, 48, 1 << 20, 1, (1 << 20) // os.sysconf("SC_PAGE_SIZE"), 0)
-    has_passthrough, fields = negotiate(body, wants_passthrough=True)
-    assert has_passthrough
+    supported, fields = negotiate(body, wants_passthrough=True)
+    assert supported == (True, False)
     assert fields == (7, 40, 131072, READDIRPLUS_FEATURE | INIT_EXT, *limits, PASSTHROUGH >> 32, 1)
-    has_passthrough, fields = negotiate(body, wants_passthrough=False)
-    assert not has_passthrough
+    supported, fields = negotiate(body)
+    assert supported == (False, False)
     assert fields == (7, 40, 131072, READDIRPLUS_FEATURE | INIT_EXT, *limits, 0, 0)
 
 
@@ -323,23 +325,31 @@ def test_features_of_older_kernels() -> None:
     """Bits of features are only read where the kernel says that it has them."""
     body = INIT.pack(7, 45, 131072, READDIRPLUS_FEATURE, PASSTHROUGH >> 32)
     for message in (body, body[:16]):
-        has_passthrough, fields = negotiate(message, wants_passthrough=True)
-        assert not has_passthrough
+        supported, fields = negotiate(message, wants_passthrough=True, wants_acls=True)
+        assert supported == (False, False)
         assert fields[3] == READDIRPLUS_FEATURE
         assert fields[-2:] == (0, 0)
+
+
+@pytest.mark.parametrize("wants_acls", [False, True])
+def test_acls_are_applied_only_if_wanted(wants_acls: bool) -> None:
+    """The flag makes the kernel check permissions, so a mount without allow_other must not set it."""
+    supported, fields = negotiate(INIT.pack(7, 26, 131072, READDIRPLUS_FEATURE | ACLS, 0), wants_acls=wants_acls)
+    assert supported == (False, wants_acls)
+    assert fields[3] == READDIRPLUS_FEATURE | (ACLS if wants_acls else 0)
 
 
 @pytest.mark.parametrize("version", [(6, 40), (8, 1), (7, 22)])
 def test_other_protocols_are_refused(version: tuple[int, int]) -> None:
     with pytest.raises(RuntimeError, match="version"):
-        negotiate(INIT.pack(*version, 0, 0, 0), wants_passthrough=False)
+        negotiate(INIT.pack(*version, 0, 0, 0))
 
 
 def test_a_first_request_that_is_not_init() -> None:
     with pytest.raises(RuntimeError, match="not INIT"):
-        negotiate(b"short", wants_passthrough=False)
+        negotiate(b"short")
     with pytest.raises(OSError, match="Bad file descriptor"):
-        answer_init(-1, False)
+        answer_init(-1, False, False)
 
 
 def test_threads_share_the_parked_requests(handlers: Handlers) -> None:

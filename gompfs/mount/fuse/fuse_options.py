@@ -5,6 +5,10 @@ from __future__ import annotations
 from gompfs.options import MountOptions
 
 SUBTYPE = "gompfs"
+NO_ACLS = (
+    "this kernel cannot apply ACLs, which files of the archive have or may come to have: mount without allow_other, "
+    "or use Linux 4.9 or later"
+)
 
 
 def fuse_options(source: str, options: MountOptions) -> dict[str, str | bool]:

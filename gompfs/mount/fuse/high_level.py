@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from gompfs.errors import MountError
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.fuse.errno_map import errno_of, is_expected
-from gompfs.mount.fuse.fuse_options import fuse_options
+from gompfs.mount.fuse.fuse_options import NO_ACLS, fuse_options
 from gompfs.mount.fuse.libfuse import mfusepy
 from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.system.joining import join_threads
@@ -40,6 +40,7 @@ _MAX_DIRECTORIES = 1 << 14  # size of the cache that maps paths of directories t
 _FOLLOW_SECONDS = 1  # how long the kernel caches attributes and names if the mount may show another archive
 _POLL_SECONDS = 0.05  # interval at which a request that waits for a statistic checks whether it was interrupted
 _BEST_READ_SIZE = 1 << 20
+_CAN_APPLY_ACLS = 1 << 19  # FUSE_CAP_POSIX_ACL
 _STATFS_NAMES = ("f_blocks", "f_files", "f_bsize", "f_namemax", "f_frsize")  # the other fields of struct statvfs are 0
 
 _library = mfusepy._libfuse
@@ -131,6 +132,11 @@ class _Connection:
         self._has_begun = True
         self._is_decided.set()
 
+    def refuse(self, reason: str) -> None:
+        """End libfuse's loop before the mount begins. libfuse calls it in a request's thread."""
+        self.error = reason
+        _library.fuse_exit(ctypes.c_void_p(_library.fuse_get_context().contents.fuse))
+
     def wait(self) -> bool:
         """Wait until the mount begins or fails. Returns whether it has begun."""
         self._is_decided.wait()
@@ -155,7 +161,7 @@ class _Connection:
         Once the mount has begun, an error does not count: libfuse has written its reason to standard error, the mount
         is gone, and an unmount while a request is under way is such an error too (ECONNABORTED).
         """
-        if error is not None and not self._has_begun:
+        if error is not None and self.error is None and not self._has_begun:
             self.error = f"libfuse cannot mount: {error}"
         self.forget()
         self._is_decided.set()
@@ -197,6 +203,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
     def __init__(self, content: Content, options: MountOptions, connection: _Connection) -> None:
         self._content = content
         self._follows = options.follow
+        self._checks_permissions = options.allow_other
         self._readahead = options.readahead
         self._connection = connection
         # If the mount may show another archive, a path can lead to another node later.
@@ -211,6 +218,11 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         config.kernel_cache = not self._follows
         seconds = _FOLLOW_SECONDS if self._follows else CACHE_SECONDS
         config.entry_timeout = config.negative_timeout = config.attr_timeout = seconds
+        if self._checks_permissions and self._content.has_acls():
+            if not limits.capable & _CAN_APPLY_ACLS:
+                self._connection.refuse(NO_ACLS)
+                return
+            limits.want |= _CAN_APPLY_ACLS
         self._connection.begin()
 
     def destroy(self, _path: str) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gompfs._native.fuse import answer_init
 from gompfs.errors import MountError
+from gompfs.mount.fuse.fuse_options import NO_ACLS
 from gompfs.mount.fuse.kernel_mount import KernelMount
 from gompfs.mount.fuse.requests import RequestLoop
 from gompfs.mount.system.joining import join_threads
@@ -36,6 +37,7 @@ class Session:
         """Mount at `mountpoint`. `source` is the name shown in the mount table. Raises MountError."""
         self._mountpoint = mountpoint
         self._passthrough_size = options.passthrough_size
+        self._checks_permissions = options.allow_other
         self._is_stopping = False
         self._stop: Callable[[], None] = lambda: None
         # Installed before mounting: a signal that ended this process meanwhile would leave a mount without a daemon.
@@ -52,7 +54,7 @@ class Session:
         SIGTERM, SIGINT and SIGHUP unmount. Must be called in the main thread.
         """
         device = self._mount.device
-        has_passthrough = self._negotiate(device)
+        has_passthrough = self._negotiate(device, wants_acls=self._checks_permissions and content.has_acls())
         passthrough = self._start_passthrough(content, device, has_passthrough)
         loop = RequestLoop(device, content, passthrough)
         threads = [threading.Thread(target=loop.run, name=f"gompfs-request-{n}") for n in range(_NUM_THREADS)]
@@ -89,12 +91,18 @@ class Session:
         content.only.virtual_content.describe_passthrough = describe
         return files
 
-    def _negotiate(self, device: int) -> bool:
-        """Answer the kernel's first request. Returns whether passthrough is wanted and supported. Raises MountError."""
+    def _negotiate(self, device: int, *, wants_acls: bool) -> bool:
+        """Answer the kernel's first request. Returns whether passthrough is wanted and supported.
+
+        Raises MountError, also if the kernel cannot apply ACLs that it should apply.
+        """
         try:
-            return answer_init(device, bool(self._passthrough_size))
+            has_passthrough, has_acls = answer_init(device, bool(self._passthrough_size), wants_acls)
         except (OSError, RuntimeError) as error:
             raise MountError(f"the mount ended before it was ready: {error}", path=self._mountpoint) from error
+        if wants_acls and not has_acls:
+            raise MountError(NO_ACLS, path=self._mountpoint)
+        return has_passthrough
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._is_stopping = True

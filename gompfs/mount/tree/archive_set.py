@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from gompfs._native.blocks import StoredSizes
-from gompfs._native.fuse import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, NodeMapping, ReaderTable
+from gompfs._native.fuse import FIRST_VIRTUAL, MAX_SNAPSHOTS, SNAPSHOT_SHIFT, NodeMapping, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import OptionError, display_path
 from gompfs.model import ROOT_INO, Inode
@@ -27,7 +27,6 @@ from gompfs.mount.tree.content import CACHE_SECONDS, Content, FileSystemSize, No
 from gompfs.mount.tree.operations import Operations
 from gompfs.mount.tree.snapshots import warn
 from gompfs.mount.tree.tree import PRIVATE, STATS
-from gompfs.mount.virtual_tree import FIRST_VIRTUAL
 from gompfs.options import MountOptions
 
 _PRIVATE_NODE = FIRST_VIRTUAL
@@ -87,6 +86,10 @@ class ArchiveSet(Content):
     def has_xattrs(self) -> bool:
         """Returns whether any entry of any archive has extended attributes."""
         return any(operations.has_xattrs() for operations in self._operations.values())
+
+    def has_acls(self) -> bool:
+        """Returns whether any entry of any archive has an access ACL."""
+        return any(operations.has_acls() for operations in self._operations.values())
 
     def follow(self) -> None:
         """Does nothing: a mount of several archives does not follow changes (see Content.follow)."""

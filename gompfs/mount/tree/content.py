@@ -89,7 +89,7 @@ class NodeOperations(Protocol):
         """Returns the target of a symlink."""
 
     def xattrs(self, node: int) -> dict[bytes, bytes]:
-        """Returns the extended attributes of a node."""
+        """Returns the extended attributes of a node. An ACL gives no more rights than the mode that is shown."""
 
     def statfs(self) -> FileSystemSize:
         """Returns the size of all archives. The file system is as large as its files uncompressed, and full."""
@@ -126,6 +126,9 @@ class Content(Protocol):
 
     def has_xattrs(self) -> bool:
         """Returns whether any entry has extended attributes, or may have some later."""
+
+    def has_acls(self) -> bool:
+        """Returns whether any entry has an access ACL, or may have one later."""
 
     def follow(self) -> None:
         """Start checking whether the archive's file changes, if the options ask for it."""

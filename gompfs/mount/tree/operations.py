@@ -66,6 +66,10 @@ class Operations(ArchiveOperations):
         """Returns whether any entry of the archive has extended attributes."""
         return self.archive.has_xattrs()
 
+    def has_acls(self) -> bool:
+        """Returns whether any entry of the archive has an access ACL."""
+        return self.archive.index.has_acls()
+
     def stored_sizes(self) -> StoredSizes:
         """See NodeOperations.stored_sizes."""
         return self.archive.stored_sizes()
@@ -132,8 +136,8 @@ class Operations(ArchiveOperations):
         return inode.symlink_target
 
     def xattrs(self, node: int) -> dict[bytes, bytes]:
-        """Returns the extended attributes of an entry, empty for a virtual one."""
-        return {} if self._tree.virtual(node) else self.archive.xattrs(self._tree.ino(node))
+        """See NodeOperations.xattrs."""
+        return self._tree.xattrs(node)
 
     def statfs(self) -> FileSystemSize:
         """See NodeOperations.statfs."""

@@ -95,6 +95,10 @@ class Snapshots(Content):
         """Returns whether any entry has extended attributes, or may have some in a later snapshot."""
         return self._options.follow or self.current.has_xattrs()
 
+    def has_acls(self) -> bool:
+        """Returns whether any entry has an access ACL, or may have one in a later snapshot."""
+        return self._options.follow or self.current.has_acls()
+
     def follow(self) -> None:
         """Start checking every half second whether the file has changed, if the options ask for it."""
         if self._options.follow:

@@ -13,14 +13,15 @@ import os
 import stat
 from collections.abc import Sequence
 
-from gompfs._native.fuse import SNAPSHOT_SHIFT, NodeMapping
+from gompfs._native.fuse import FIRST_VIRTUAL, SNAPSHOT_SHIFT, NodeMapping
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, EntryNotDirectoryError, EntryNotFoundError
 from gompfs.index.packed_rows import DIRECTORIES
-from gompfs.model import ROOT_INO, Inode, PackedRows
+from gompfs.model import ACCESS_ACL, ROOT_INO, Inode, PackedRows
+from gompfs.mount.access_lists import shown_acl
 from gompfs.mount.stats_permissions import StatsPermissions
 from gompfs.mount.virtual_content import VirtualContent
-from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
+from gompfs.mount.virtual_tree import VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
 MAX_NAME_SIZE = 255
@@ -48,8 +49,8 @@ class Tree:
         self._maps = self._owns or self._is_one_of_several
         self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
-            permissions = StatsPermissions(archive, options, self._root.ino, self._owned)
-            self._virtual = VirtualTree(archive, content, permissions, FIRST_VIRTUAL + self._first)
+            self._permissions = StatsPermissions(archive, options, self._root.ino, self._owned)
+            self._virtual = VirtualTree(archive, content, self._permissions, FIRST_VIRTUAL + self._first)
             self._beside_root[PRIVATE] = self._virtual.private
             if archive.index.child(self._root.ino, STATS) is None:
                 self._beside_root[STATS] = self._virtual.stats
@@ -141,6 +142,19 @@ class Tree:
         if node == ROOT_INO and self._options.stats == "visible":
             children = sorted([*children, *((name, self.inode(child)) for name, child in self._beside_root.items())])
         return children
+
+    def xattrs(self, node: int) -> dict[bytes, bytes]:
+        """Returns the extended attributes of a node. An ACL gives no more rights than the mode that is shown.
+
+        Entries of `stats/files` have the ACL of the entry that they describe, and no other attributes.
+        """
+        virtual = self.virtual(node)
+        if virtual is None:
+            xattrs = self._archive.xattrs(self.ino(node))
+            acl = xattrs.get(ACCESS_ACL)
+            return xattrs if acl is None else xattrs | {ACCESS_ACL: shown_acl(acl, self.inode(node).mode)}
+        acl = None if virtual.entry is None else self._permissions.acl_of_entry(virtual.plain, virtual.entry)
+        return {} if acl is None else {ACCESS_ACL: acl}
 
     def directories(self, first: int, max_entries: int) -> PackedRows | None:
         """Returns directories as the index holds them, to which the caller must apply `mapping`.

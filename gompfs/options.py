@@ -178,6 +178,8 @@ class MountOptions:
             option = _find_option(item)
             if option is not None:
                 values[option.field or option.name] = option.parse(item)
+            elif item == "remount":
+                raise OptionError("gompfs cannot remount; unmount, then mount with the new options")
             elif item not in _IGNORED_FLAGS and not item.startswith(_IGNORED_PREFIXES):
                 raise OptionError(f"unknown mount option {item!r}; gompfs mount --help describes all")
         options = cls(**values)  # type: ignore[arg-type]
@@ -234,8 +236,8 @@ def _find_option(item: str) -> MountOption | None:
     return next((option for option in MOUNT_OPTIONS if option.matches(item)), None)
 
 
-def _size(_name: str, text: str) -> int:
-    return parse_size(text)
+def _size(name: str, text: str) -> int:
+    return parse_size(text, name)
 
 
 def _decimal(name: str, text: str) -> int:
@@ -334,11 +336,15 @@ def split_source(source: str, several: str | None) -> list[str]:
     return archives
 
 
-def parse_size(text: str) -> int:
-    """Parse a number of bytes with an optional unit K, M or G (powers of 1024). Raises OptionError."""
-    stripped = text.strip().upper().removesuffix("B").removesuffix("I")
-    unit = stripped[-1:] if stripped[-1:] in ("K", "M", "G") else ""
-    return _number("size", stripped.removesuffix(unit), 10) * _SIZE_UNITS[unit]
+def parse_size(text: str, name: str = "size") -> int:
+    """Parse a number of bytes with an optional unit K, M or G (powers of 1024).
+
+    Raises OptionError, which says that `name` is wrong.
+    """
+    match = re.fullmatch(r"([+-]?[0-9]+)\s*([KMG]?)(?:I?B)?", text.strip(), re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise OptionError(f"{name} must be a number of bytes, such as 65536, 64K or 1M, not {text!r}")
+    return _number(name, match[1], 10) * _SIZE_UNITS[match[2].upper()]
 
 
 def format_size(size: int) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import logging
 import os
+import sys
 import textwrap
 
 import click
@@ -50,11 +51,11 @@ def mount_command(
     -o union old.gomp:new.gomp MOUNTPOINT.
 
     The command returns when the mount is ready; a daemon serves the mount until it is unmounted. If MOUNTPOINT does
-    not exist, it is created, and removed after unmounting. If the daemon of an earlier mount at MOUNTPOINT has died,
-    that mount is unmounted first.
+    not exist, it is created, and removed after unmounting. If it is not empty, its files are hidden until it is
+    unmounted, as with mount(8). If the daemon of an earlier mount at MOUNTPOINT has died, that is unmounted first.
     """
     from gompfs.mount.service import mount_archives
-    from gompfs.mount.system.umount import clear_dead_mounts
+    from gompfs.mount.system.umount import clear_dead_mounts, hides_entries
 
     options = MountOptions.parse(",".join(mount_options))
     if several is not None:
@@ -65,6 +66,8 @@ def mount_command(
         options = dataclasses.replace(options, engine=engine)
     if clear_dead_mounts(mountpoint):
         print_error(f"{display_path(mountpoint)}: the daemon of an earlier mount had died; unmounted it")
+    if sys.stderr.isatty() and hides_entries(mountpoint):  # scripts get what mount(8) says: nothing
+        print_error(f"{display_path(mountpoint)}: is not empty; its files are hidden until it is unmounted")
     mount_archives(archives, mountpoint, options, foreground=foreground)
     if foreground:
         # C++ threads may still compute a statistic. Returning to an interpreter that shuts down, they would abort.
@@ -89,7 +92,10 @@ mount_command.help = "\n".join(
 @click.option("--force", is_flag=True, help="Detach the mount and abort all requests that a hung daemon left open.")
 @click.pass_context
 def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool, force: bool) -> None:
-    """Unmount each MOUNTPOINT, even if its daemon has died or hangs."""
+    """Unmount the archive at each MOUNTPOINT, even if its daemon has died or hangs.
+
+    What is not a mount of gompfs is refused; umount(8) unmounts that.
+    """
     from gompfs.mount.system.umount import unmount
 
     failed = False

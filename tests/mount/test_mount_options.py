@@ -119,6 +119,9 @@ def test_the_table_has_all_fields_with_their_defaults() -> None:
         ("subdir=", "mount option subdir needs a value"),
         ("verify=1", "unknown mount option 'verify=1'; gompfs mount --help describes all"),
         ("uid=root", "uid must be a number, not 'root'"),
+        ("cache_size=lots", "cache_size must be a number of bytes, such as 65536, 64K or 1M, not 'lots'"),
+        ("readahead=4T", "readahead must be a number of bytes, such as 65536, 64K or 1M, not '4T'"),
+        ("gpu_memory=-1M", "gpu_memory must not be negative"),
     ],
 )
 def test_messages_of_invalid_options(text: str, message: str) -> None:

@@ -17,7 +17,8 @@ _MAX_SYMLINKS = 40  # the kernel's limit
 class MountEntry(NamedTuple):
     """One mount: device number MAJOR:MINOR, mount point, file system type, source, mount id, and what is mounted.
 
-    `root` is the path in the file system that is shown at the mount point: / but for bind mounts.
+    `root` is the path in the file system that is shown at the mount point: / but for bind mounts. `owner` is the user
+    who has made a FUSE mount.
     """
 
     device: str
@@ -26,6 +27,7 @@ class MountEntry(NamedTuple):
     source: str
     id: int = 0
     root: str = "/"
+    owner: int | None = None
 
     @property
     def is_gompfs(self) -> bool:
@@ -53,8 +55,15 @@ def read_mount_table() -> list[MountEntry]:
         fields = head.split(b" ")
         device, root, mountpoint = map(_unescape, (fields[2], fields[3], fields[4]))
         file_system, source = map(_unescape, tail.split(b" ")[:2])
-        entries.append(MountEntry(device, mountpoint, file_system, source, int(fields[0]), root))
+        owner = _owner(tail.split(b" ")[-1])
+        entries.append(MountEntry(device, mountpoint, file_system, source, int(fields[0]), root, owner))
     return entries
+
+
+def _owner(options: bytes) -> int | None:
+    """Returns the user in the options of a FUSE mount; None if there is none."""
+    prefix = b"user_id="
+    return next((int(item[len(prefix) :]) for item in options.split(b",") if item.startswith(prefix)), None)
 
 
 def mount_at(mountpoint: str) -> MountEntry | None:

@@ -11,7 +11,7 @@ import errno
 import os
 from enum import Enum
 
-from gompfs.errors import MountError
+from gompfs.errors import MountError, display_path
 from gompfs.mount.system.mount_table import MountEntry, mount_at, resolve_mountpoint
 from gompfs.mount.system.questions import ask
 
@@ -50,6 +50,18 @@ def check_mountpoint(mountpoint: str) -> None:
         raise MountError("the directory of the mount point does not exist", path=mountpoint)
 
 
+def hides_entries(mountpoint: str) -> bool:
+    """Returns whether a mount hides what a directory has, as with mount(8)."""
+    mountpoint = resolve_mountpoint(mountpoint)
+    if mount_at(mountpoint) is not None:
+        return False
+    try:
+        with os.scandir(mountpoint) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
+
+
 def _why_taken(mount: MountEntry) -> str:
     state = daemon_state(mount.mountpoint) if mount.is_fuse else DaemonState.SERVING
     if state is DaemonState.SILENT:
@@ -70,7 +82,7 @@ def clear_dead_mounts(mountpoint: str) -> bool:
 
 
 def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None:
-    """Unmount, even if the daemon has died. Raises MountError.
+    """Unmount an archive, even if the daemon has died. Raises MountError, also for a mount that is not of gompfs.
 
     `lazy` detaches a mount that is in use. `force` first makes all unanswered requests fail.
     """
@@ -78,12 +90,13 @@ def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None
     mount = mount_at(mountpoint)
     if mount is None:
         raise MountError("nothing is mounted here", path=mountpoint)
-    if force and not mount.is_fuse:
-        raise MountError("only a FUSE mount can be unmounted with --force", path=mountpoint)
+    if not mount.is_gompfs:
+        kind = display_path(mount.file_system)
+        raise MountError(f"a file system of type {kind} is mounted here, not an archive; use umount", path=mountpoint)
     try:
         _unmount(mount, lazy=lazy or force, force=force)
     except MountError as error:
-        state = daemon_state(mountpoint) if mount.is_fuse and not (lazy or force) else DaemonState.SERVING
+        state = DaemonState.SERVING if lazy or force else daemon_state(mountpoint)
         if state is DaemonState.SERVING:
             raise
         if state is DaemonState.SILENT:
@@ -96,15 +109,32 @@ def _unmount(mount: MountEntry, *, lazy: bool, force: bool = False) -> None:
     if os.geteuid() != 0:
         from gompfs.mount.system.fusermount import fusermount_unmount
 
-        if force:
-            _abort(mount)
-        fusermount_unmount(mount.mountpoint, lazy=lazy)
+        try:
+            if force:
+                _abort(mount)
+            fusermount_unmount(mount.mountpoint, lazy=lazy)
+        except MountError as error:
+            if mount.owner in (None, os.getuid()):
+                raise
+            owner = _user_name(mount.owner)
+            others = "root" if owner == "root" else f"{owner} or root"
+            reason = f"this is a mount of {owner}; only {others} can unmount it"
+            raise MountError(reason, path=mount.mountpoint) from error
         return
     from gompfs._native.fuse import unmount as umount2
 
     number = umount2(os.fsencode(mount.mountpoint), lazy, force)
     if number != 0:
         raise MountError(_ERRORS.get(number) or os.strerror(number), path=mount.mountpoint)
+
+
+def _user_name(uid: int) -> str:
+    import pwd
+
+    try:
+        return display_path(pwd.getpwuid(uid).pw_name)
+    except KeyError:
+        return f"user {uid}"
 
 
 def _abort(mount: MountEntry) -> None:

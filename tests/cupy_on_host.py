@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,9 +78,11 @@ class Event:
 
     def __init__(self, disable_timing: bool = False) -> None:
         self.is_recorded = False
+        self.recorded_at = 0.0
 
-    def record(self, stream: Stream) -> None:
+    def record(self, stream: Stream | None = None) -> None:
         self.is_recorded = True
+        self.recorded_at = time.perf_counter()
 
     def synchronize(self) -> None:
         assert self.is_recorded, "waits for nothing"
@@ -205,14 +208,14 @@ class FakeDevice:
 
 @contextmanager
 def cupy_on_host(stand_in: ModuleType | None = None) -> Iterator[None]:
-    """Lets modules of gompfs import the stand-in. They are forgotten at the end."""
+    """Lets modules of gompfs and of tools import the stand-in. They are forgotten at the end."""
     before = set(sys.modules)
     with patch.dict(sys.modules, {"cupy": stand_in or module()}):
         try:
             yield
         finally:
             for name in set(sys.modules) - before:
-                if name.startswith("gompfs."):
+                if name.startswith(("gompfs.", "tools.")):
                     parent, _, child = name.rpartition(".")
                     if parent in sys.modules:
                         vars(sys.modules[parent]).pop(child, None)

@@ -101,7 +101,7 @@ class Gpus(Sequence[Gpu]):
         weakref.finalize(memory, self._free, gpu, size)
         start = -memory.ctypes.data % 256
         array = memory[start : start + size].view(dtype).reshape(shape).view(GpuArray)
-        array.owner, array.all = gpu, self
+        array.owner, array.gpus = gpu, self
         return array
 
     @staticmethod
@@ -150,10 +150,10 @@ class GpuArray(HostArray):
     """See cupy.ndarray."""
 
     owner: Gpu | None = None
-    all: Gpus | None = None
+    gpus: Gpus | None = None
 
     def __array_finalize__(self, parent: Any) -> None:
-        self.owner, self.all = getattr(parent, "owner", None), getattr(parent, "all", None)
+        self.owner, self.gpus = getattr(parent, "owner", None), getattr(parent, "gpus", None)
 
     def set(self, array: NDArray[Any], stream: StreamOfGpu | None = None) -> None:
         self._check(stream)
@@ -174,8 +174,8 @@ class GpuArray(HostArray):
         return np.array(self)
 
     def _check(self, stream: StreamOfGpu | None) -> None:
-        if self.owner is not None and self.all is not None:
-            assert self.owner is self.all.current, "memory of another device"
+        if self.owner is not None and self.gpus is not None:
+            assert self.owner is self.gpus.current, "memory of another device"
             assert stream is None or stream.owner in {None, self.owner}, "a stream of another device"
 
 
@@ -199,14 +199,16 @@ class StreamOfGpu(Stream):
 
 
 class Function:
-    """See cupy.cuda.Function: a kernel that was loaded for one device."""
+    """See cupy.cuda.Function and cupy.RawKernel: a kernel that was loaded for one device."""
 
     ptr = 0
+    max_dynamic_shared_size_bytes = 0
 
     def __init__(self, gpus: Gpus, name: str) -> None:
         self._gpus = gpus
         self._owner = gpus.current
         self._name = name
+        self.kernel = self
 
     def __call__(self, grid: tuple[int], block: tuple[int], arguments: Sequence[Any], shared_mem: int = 0) -> None:
         assert self._owner is self._gpus.current, f"{self._name} was loaded for another device"
@@ -280,18 +282,18 @@ def _module(gpus: Gpus) -> ModuleType:
 
         return on_device
 
+    module_of_kernels = SimpleNamespace(get_function=lambda name: Function(gpus, name))
     cupy = _Cupy("cupy")
     cupy.__dict__.update(
         ndarray=GpuArray, empty=gpus.empty, zeros=made_by(np.zeros), ones=made_by(np.ones), full=made_by(np.full),
         asarray=lambda array, *rest: array if isinstance(array, GpuArray) else made_by(np.asarray)(array, *rest),
         asnumpy=lambda array, out=None: np.array(array) if out is None else array.get(out=out),
         RawKernel=object, get_default_memory_pool=Pool,
-        RawModule=lambda **_: SimpleNamespace(
-            module=SimpleNamespace(get_function=lambda name: Function(gpus, name))
-        ),
+        RawModule=lambda **_: SimpleNamespace(module=module_of_kernels, get_function=module_of_kernels.get_function),
     )  # fmt: skip
     cupy.cuda = SimpleNamespace(
         Device=_device_class(gpus), Stream=lambda non_blocking=False: StreamOfGpu(gpus), Event=Event,
+        get_elapsed_time=lambda start, end: 1e3 * (end.recorded_at - start.recorded_at),
         ExternalStream=lambda _address: StreamOfGpu(gpus, is_null=True),
         get_current_stream=lambda number=-1: StreamOfGpu(gpus, is_null=True),
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError), MemoryPool=Pool,

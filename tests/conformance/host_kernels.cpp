@@ -1,11 +1,13 @@
 // The kernels that parse, encode and decode blocks, those for grammars, statistics and reading of
-// files, and those of the experiments with mask rounds and with triples, as a library for the host.
+// files, and those of the experiments, as a library for the host.
 // Kernels are launched by name, with pointers to their arguments.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <cstring>
 #include <utility>
 
+#include "bit_strategies.cu"
+#include "byte_strategies.cu"
 #include "codec/decode_bit.cu"
 #include "codec/decode_byte.cu"
 #include "encode/check.cu"
@@ -24,6 +26,7 @@
 #include "grammar/repair_rules.cu"
 #include "grammar/tokens.cu"
 #include "mask_rounds.cu"
+#include "match_rounds.cu"
 #include "reading/check_contents.cu"
 #include "reading/gather_pieces.cu"
 #include "search/find_literals.cu"
@@ -94,6 +97,23 @@ constexpr Entry kKernels[] = {
     KERNEL(walk_segments_wide),
     KERNEL(decode_bit),
     KERNEL(decode_byte),
+    KERNEL(decode_bit_sc),
+    KERNEL(decode_bit_mrr),
+    KERNEL(decode_bit_de),
+    KERNEL(decode_bit_sc_bytes),
+    KERNEL(decode_bit_mrr_bytes),
+    KERNEL(decode_bit_de_bytes),
+    KERNEL(decode_bit_list),
+    KERNEL(decode_bit_jump),
+    KERNEL(decode_byte_sc),
+    KERNEL(decode_byte_mrr),
+    KERNEL(decode_byte_de),
+    KERNEL(decode_byte_sc_bytes),
+    KERNEL(decode_byte_mrr_bytes),
+    KERNEL(decode_byte_de_bytes),
+    KERNEL(decode_byte_list),
+    KERNEL(decode_byte_jump),
+    KERNEL(resolve_round),
     KERNEL(encode_bit),
     KERNEL(encode_byte),
     KERNEL(check_blocks),

@@ -21,14 +21,14 @@ from . import decoder, encoder, graphs, made_data, serial
 _MAX_SIZE = 32 << 20  # bytes of a file that are measured
 _SERIAL_ROUNDS = 3
 _GRID_SIDE, _NODES_LOG2, _PICTURE_SIDE, _GENOME_SIZE = 1024, 18, 1024, 4 << 20
-_IN_THESIS: tuple[Cell, ...] = (None, 1.39, 14.94, 733.95, None, 49.0, None, 120.45, 12_757.0, 106.0)
+_IN_THESIS: tuple[Cell, ...] = (None, 1.39, 14.94, 733.95, None, 49.0, None, 120.45, 12_757.0, None, 106.0, None)
 _THESIS_NOTES = (
     "The thesis (RTX 3090, geometric means over other files): the row at the end, and for its peers, in MB/s: PLZ 3.21 "
     "at ratio 8.54; CULZSS 68.7 and 134.8 at 1.32; LZ4 -1 418 and 716 at 1.87."
 )
 _COLUMNS = [
     "MB", "ratio", "encode: serial", "chains", "maps", "chains / serial", "maps / serial",
-    "decode: serial", "parallel", "parallel / serial",
+    "decode: serial", "jumping", "tiles", "jumping / serial", "tiles / serial",
 ]  # fmt: skip
 
 
@@ -42,14 +42,16 @@ class Speeds:
     chains: float
     maps: float
     serial_decode: float
-    decode: float
+    jumping: float
+    tiles: float
 
     def cells(self) -> list[Cell]:
         """Returns the cells of the table."""
         encoded = (self.serial_encode, self.chains, self.maps)
         factors = (self.chains / self.serial_encode, self.maps / self.serial_encode)
-        decoded = (self.serial_decode, self.decode, self.decode / self.serial_decode)
-        return [self.size / 1e6, self.ratio, *encoded, *factors, *decoded]
+        decoded = (self.serial_decode, self.jumping, self.tiles)
+        gains = (self.jumping / self.serial_decode, self.tiles / self.serial_decode)
+        return [self.size / 1e6, self.ratio, *encoded, *factors, *decoded, *gains]
 
 
 def measure_wesley(samples: Sequence[Sample], rounds: int) -> Iterator[Report]:
@@ -85,12 +87,15 @@ def _measure(name: str, content: bytes, device: GpuArrays, rounds: int) -> Speed
             check(f"{name}, {marks.__name__}", bool((encoder.encode(device, text, marks) == triples).all()))
             return time_on_device(lambda: _drop(encoder.encode(device, text, marks)), rounds)
 
-        chains, maps = time_encoder(encoder.mark_by_chains), time_encoder(encoder.mark_by_maps)
-        check(f"{name}, decoder", bool((decoder.decode(device, triples, size) == text).all()))
-        decode = time_on_device(lambda: _drop(decoder.decode(device, triples, size)), rounds)
+        def time_decoder(roots: decoder.Roots) -> float:
+            check(f"{name}, {roots.__name__}", bool((decoder.decode(device, triples, size, roots) == text).all()))
+            return time_on_device(lambda: _drop(decoder.decode(device, triples, size, roots)), rounds)
+
+        encoders = time_encoder(encoder.mark_by_chains), time_encoder(encoder.mark_by_maps)
+        decoders = time_decoder(decoder.find_by_jumping), time_decoder(decoder.find_by_tiles)
     serial_encode = time_on_host(lambda: serial.encode(content), _SERIAL_ROUNDS)
     serial_decode = time_on_host(lambda: serial.decode(encoded), _SERIAL_ROUNDS)
-    speeds = [size / 1e6 / seconds for seconds in (serial_encode, chains, maps, serial_decode, decode)]
+    speeds = [size / 1e6 / seconds for seconds in (serial_encode, *encoders, serial_decode, *decoders)]
     return Speeds(size, size / len(encoded), *speeds)
 
 

@@ -108,6 +108,13 @@ def test_sweeps(run: Run) -> None:
     assert consecutive
 
 
+def test_statistics_of_tadoc(run: Run, tmp_path: Path) -> None:
+    """What the command `tadoc --only statistics` prints. `run` makes the stand-in."""
+    tables = tool_module("bench.tadoc").measure_tadoc([tmp_path / "text"], 1 << 16, None, 1 << 20, 1, "statistics")
+    rows = tables[0].as_json()["rows"]
+    assert rows["inverted_index"]["GPU, brought, in rounds, last"] > 0
+
+
 def test_no_experiment_is_left_out() -> None:
     tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
     assert tested >= set(EXPERIMENTS)

@@ -302,9 +302,13 @@ def test_grep(tmp_path: Path) -> None:
 
 
 def test_arrays(tmp_path: Path) -> None:
-    (table,) = run(tmp_path, "arrays", CORPUS, "--files", "2", "--rounds", "1", "--only", "bit")
+    (table,) = run(tmp_path, "arrays", CORPUS, "--files", "2", "--workers", "2", "--rounds", "1", "--only", "bit")
     assert table["title"].startswith("2 files of corpus")
     rows = table["rows"]
+    loader = rows["files of the tree, DataLoader, 2 workers"]
+    if find_spec("torch") is None:
+        assert loader["GB/s"] == NOT_INSTALLED
+        del rows["files of the tree, DataLoader, 2 workers"]
     expected = {"files of the tree"}
     for archive in ("gompresso-bit", "gompresso-bit with dictionary"):
         expected |= {f"{archive}, {way}" for way in ("one by one", "read_many", "read_many by number")}

@@ -331,12 +331,15 @@ def size(
 @bench.command()
 @tree_argument
 @click.option("--files", "num_files", default=4096, type=click.IntRange(1), show_default=True, help="Files to read.")
+@click.option("--workers", "num_workers", default=16, type=click.IntRange(1), show_default=True, help="Processes.")
 @click.option("--only", multiple=True, help=f"Only archives whose names have this text: {', '.join(ARCHIVES)}.")
 @rounds_option(7)
 @json_option
-def arrays(tree: Path, num_files: int, only: tuple[str, ...], rounds: int, json_path: Path | None) -> None:
-    """Speed of reading many files of TREE into one array, on the CPU and on a GPU, beside the files themselves."""
-    finish([measure_arrays(tree, num_files, only, rounds)], json_path)
+def arrays(
+    tree: Path, num_files: int, num_workers: int, only: tuple[str, ...], rounds: int, json_path: Path | None
+) -> None:
+    """Speed of reading many files of TREE into one array, on the CPU and on a GPU, beside PyTorch's DataLoader."""
+    finish([measure_arrays(tree, num_files, num_workers, only, rounds)], json_path)
 
 
 @bench.command()

@@ -32,6 +32,7 @@ ARCHIVES = {
 }
 _COLUMNS = ["GB/s", "ms", "ratio"]
 _SEED = 1
+_BATCH = 64  # files that a worker of a DataLoader reads at once
 
 
 @dataclass
@@ -48,10 +49,10 @@ class Chosen:
         return [str(path.relative_to(self.tree)) for path in self.paths]
 
 
-def measure_arrays(tree: Path, num_files: int, only: Sequence[str], rounds: int) -> Report:
+def measure_arrays(tree: Path, num_files: int, num_workers: int, only: Sequence[str], rounds: int) -> Report:
     """Returns a table with a row for each way to read `num_files` files of a tree, and each kind of archive.
 
-    Raises AssertionError if one returns other bytes.
+    The peer is PyTorch's DataLoader with `num_workers` processes. Raises AssertionError if one returns other bytes.
     """
     from gompfs.pack import open_source, pack_archive  # needs zstandard, which other benchmarks may miss
 
@@ -62,6 +63,10 @@ def measure_arrays(tree: Path, num_files: int, only: Sequence[str], rounds: int)
     ratios: dict[str, float | None] = {}
     with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch, ExitStack() as stack:
         jobs: dict[str, Callable[[], Any]] = _from_tree(chosen)
+        if find_spec("torch") is None:
+            report.add_missing(f"files of the tree, DataLoader, {num_workers} workers", ["torch"])
+        else:
+            jobs |= _by_data_loader(chosen, num_workers)
         for name, options in ARCHIVES.items():
             if only and not any(text in name for text in only):
                 continue
@@ -77,6 +82,10 @@ def measure_arrays(tree: Path, num_files: int, only: Sequence[str], rounds: int)
     report.notes.append(
         "By number: inode numbers that were looked up before. On cuda:0, the array is in device memory; `resident`: "
         "the compressed blocks are there before. The tree is in the page cache. Every way returned the same bytes."
+    )
+    report.notes.append(
+        f"DataLoader: workers that run already read batches of {_BATCH} files, which are copied into one tensor. "
+        "Batches for cuda:0 are pinned."
     )
     return report
 
@@ -94,16 +103,53 @@ def _from_tree(chosen: Chosen) -> dict[str, Callable[[], Any]]:
     def read() -> NDArray[np.uint8]:
         return np.concatenate([np.fromfile(path, np.uint8) for path in chosen.paths])
 
-    jobs: dict[str, Callable[[], Any]] = {"files of the tree": read}
-    if find_spec("torch") is not None and _has_gpu():
-        import torch
+    return {"files of the tree": read}
 
-        def to_device() -> Any:
-            array = torch.from_numpy(read()).to("cuda:0")
-            torch.cuda.synchronize()
-            return array
 
-        jobs["files of the tree, to cuda:0 by PyTorch"] = to_device
+class _Batches:
+    """The files of a tree by number of a batch, as a dataset: an item is the bytes of a batch."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = [str(path) for path in paths]
+
+    def __len__(self) -> int:
+        return -(-len(self._paths) // _BATCH)
+
+    def __getitem__(self, index: int) -> NDArray[np.uint8]:
+        batch = self._paths[index * _BATCH : (index + 1) * _BATCH]
+        return np.concatenate([np.fromfile(path, np.uint8) for path in batch])
+
+
+def _by_data_loader(chosen: Chosen, num_workers: int) -> dict[str, Callable[[], Any]]:
+    """Returns ways to read the files by worker processes of PyTorch, in the same order."""
+    import torch
+    from torch.utils.data import DataLoader
+
+    def reader(target: str) -> Callable[[], Any]:
+        loader: Any = DataLoader(
+            _Batches(chosen.paths),  # type: ignore[arg-type]  # it has the methods of a dataset
+            batch_size=None,
+            num_workers=num_workers,
+            persistent_workers=True,
+            pin_memory=target != "cpu",
+        )
+        out = torch.empty(chosen.content.size, dtype=torch.uint8, device=target)
+
+        def read() -> Any:
+            start = 0
+            for batch in loader:
+                out[start : start + batch.numel()].copy_(batch, non_blocking=True)
+                start += batch.numel()
+            if target != "cpu":
+                torch.cuda.synchronize()
+            return out
+
+        return read
+
+    name = f"files of the tree, DataLoader, {num_workers} workers"
+    jobs = {name: reader("cpu")}
+    if _has_gpu():
+        jobs[f"{name}, to cuda:0"] = reader("cuda:0")
     return jobs
 
 

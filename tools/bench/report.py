@@ -22,7 +22,7 @@ import gompfs
 from .programs import version_of
 
 NOT_INSTALLED = "not installed"
-_PACKAGES = ("numpy", "lz4", "zstandard", "deflate", "isal", "zlib-ng", "ratarmount")
+_PACKAGES = ("numpy", "torch", "lz4", "zstandard", "deflate", "isal", "zlib-ng", "ratarmount")
 
 Cell = float | str | None
 

@@ -1,5 +1,7 @@
 """Measures statistics of words that stay on a GPU, beside words brought for each, the CPU and sequential TADOC.
 
+Words that are brought are traversed by levels, as gompfs does, and in rounds with masks, as in the paper on G-TADOC.
+
 All times are end to end, from the question in a warm mount to the first byte of its answer, and to the last one. The
 grammars are in memory for all ways, so none reads them.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import exp, log
 from pathlib import Path
@@ -23,7 +25,7 @@ from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.statistics.device_postings import count_words
 from gompfs.statistics.grammar_cache import load_grammars
-from gompfs.statistics.postings import postings_report
+from gompfs.statistics.postings import NGRAM_TASKS, postings_report
 from gompfs.statistics.query import EVERYTHING, StatsQuery
 from gompfs.statistics.report import Report as Text
 from gompfs.statistics.resident_answers import ANSWERS
@@ -31,11 +33,15 @@ from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.tasks import NAMES_OF_FILE, compute
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.statistics.word_counts import SortOrder, word_count_report
+from tools.experiments.mask_rounds import report_in_rounds
 
-from .report import Report, divide
+from .report import Cell, Report, divide
 from .stats import TASKS
 
-_RESIDENT, _BROUGHT, _CPU, _TADOC = "GPU, resident", "GPU, brought", "CPU", "sequential TADOC"
+_RESIDENT, _BROUGHT, _ROUNDS = "GPU, resident", "GPU, brought", "GPU, brought, in rounds"
+_CPU, _TADOC = "CPU", "sequential TADOC"
+_WAYS = (_RESIDENT, _BROUGHT, _ROUNDS, _CPU, _TADOC)
+_QUOTIENTS = ((_BROUGHT, _RESIDENT), (_CPU, _RESIDENT), (_TADOC, _RESIDENT), (_TADOC, _BROUGHT))
 _PHASES = tuple(phase.name for phase in fields(PhaseTimes) if phase.name != "directions")
 
 
@@ -43,7 +49,7 @@ _PHASES = tuple(phase.name for phase in fields(PhaseTimes) if phase.name != "dir
 class _Way:
     """A way to answer a question; for each run: seconds to the first and the last byte, and seconds of phases."""
 
-    ask: Callable[[PhaseTimes], Text]
+    ask: Callable[[PhaseTimes], Iterable[bytes]]
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     phases: list[PhaseTimes] = field(default_factory=list)
@@ -85,7 +91,7 @@ def measure_resident_statistics(
         text = ResidentText.load(archive, devices, room, loading)
         seconds = time.perf_counter() - started
         try:
-            tasks, phases = _measure_tasks(archive, text, grammars, devices[0], rounds, name)
+            tasks = _measure_tasks(archive, text, grammars, devices[0], rounds, name)
             questions = _measure_questions(archive, text, grammars, rounds, name)
             needed = text.num_bytes
         finally:
@@ -95,44 +101,54 @@ def measure_resident_statistics(
         f"to flatten and {loading.upload * 1e3:.0f} ms to upload. They take {needed >> 20} MiB, with what questions "
         "made of them."
     )
-    for report in (tasks, questions):
+    for report in (tasks[0], questions):
         report.notes.append(note)
-    return [tasks, phases, questions]
+    return [*tasks, questions]
 
 
 def _measure_tasks(
     archive: Archive, text: ResidentText, grammars: Sequence[Grammar], device: ArrayDevice, rounds: int, name: str
-) -> tuple[Report, Report]:
-    names = (_RESIDENT, _BROUGHT, _CPU, _TADOC)
-    quotients = [f"{way} / resident" for way in names[1:]]
+) -> list[Report]:
     compared = Report(
         f"statistics of {name}, milliseconds to the first and to the last byte, medians of {rounds}",
-        [*(f"{way}, {byte}" for way in names for byte in ("first", "last")), *quotients],
+        [f"{way}, {byte}" for way in _WAYS for byte in ("first", "last")],
     )
     phases = Report(f"phases of the statistics of {name}, milliseconds, medians of {rounds}", [*_PHASES])
-    gains: dict[str, list[float]] = {way: [] for way in names[1:]}
+    factors = Report(
+        f"quotients of the statistics of {name}: of times to the first, and to the last byte",
+        [f"{a} / {b}, {byte}" for a, b in _QUOTIENTS for byte in ("first", "last")],
+    )
+    gains = []
     for task in TASKS:
-        ways = dict(zip(names, _ways_of_task(archive, text, grammars, device, task), strict=True))
+        ways = _ways_of_task(archive, text, grammars, device, task)
         _run(task, ways, rounds)
-        cells = [1e3 * statistics.median(values) for way in ways.values() for values in (way.first, way.last)]
-        factors = [divide(_first(ways[way]), _first(ways[_RESIDENT])) for way in names[1:]]
-        for way, factor in zip(names[1:], factors, strict=True):
-            gains[way].append(factor or 1.0)
-        compared.add(task, *cells, *factors)
-        for way in (_RESIDENT, _BROUGHT):
+        compared.add(task, *(cell for name in _WAYS for cell in _cells(ways.get(name))))
+        of_ways = {name: _cells(way) for name, way in ways.items()}
+        gains.append([divide(*pair) or 1.0 for a, b in _QUOTIENTS for pair in zip(of_ways[a], of_ways[b], strict=True)])
+        factors.add(task, *gains[-1])
+        for way in (name for name in ways if any(map(ways[name].median_of, _PHASES))):
             phases.add(f"{task}, {way}", *(ways[way].median_of(phase) for phase in _PHASES))
+    factors.add("geometric mean", *map(_mean, zip(*gains, strict=True)))
     compared.notes += [
-        "All ways gave the same bytes. Quotients are of the first bytes, which wait for flatten, upload and download.",
-        "Geometric means: " + ", ".join(f"{way} / resident {_mean(gains[way]):.2f}" for way in names[1:]) + ".",
-        _losses({task: gains[_CPU][number] for number, task in enumerate(TASKS)}),
+        (
+            "All ways gave the same bytes. In rounds: with masks and result tables, as in the paper on G-TADOC, where "
+            "gompfs traverses by levels. For wordcount and sort, sequential TADOC is the CPU's own code on one thread; "
+            "for the others, a simple traversal with hash tables."
+        ),
+        _losses({task: row[2] for task, row in zip(TASKS, gains, strict=True)}),
     ]
-    return compared, phases
+    return [compared, factors, phases]
+
+
+def _cells(way: _Way | None) -> list[Cell]:
+    """Returns the median milliseconds to the first byte, and to the last one; nothing if there is no such way."""
+    return [1e3 * statistics.median(values) for values in (way.first, way.last)] if way else [None, None]
 
 
 def _ways_of_task(
     archive: Archive, text: ResidentText, grammars: Sequence[Grammar], device: ArrayDevice, task: str
-) -> list[_Way]:
-    """Returns the ways to the text of a task, in the order of the columns."""
+) -> dict[str, _Way]:
+    """Returns the ways to the text of a task. Rounds count no words of all files."""
     inos = set().union(*(grammar.inos() for grammar in grammars)) & archive.inode_numbers()
     paths = {ino: path for ino, path in archive.paths().items() if ino in inos}
     from_postings: PostingsTask | None = TASKS[task]
@@ -151,12 +167,18 @@ def _ways_of_task(
         counted = [CountedWords(grammar, grammar.word_counts(inos, num_threads)) for grammar in grammars]
         return word_count_report(counted, order, num_threads=num_threads)
 
-    return [
-        _Way(resident),
-        _Way(lambda times: traversed(Traversal(device=device, times=times))),
-        _Way(lambda times: traversed(Traversal(times=times))),
-        _Way(lambda times: traversed(Traversal(sequential=True, num_threads=1, times=times))),
-    ]
+    def in_rounds(times: PhaseTimes) -> Iterable[bytes]:
+        assert from_postings is not None
+        length = StatsQuery.ngram_length if from_postings in NGRAM_TASKS else 1
+        yield report_in_rounds(from_postings, grammars, paths, length, Traversal(device=device, times=times))
+
+    ways = {
+        _RESIDENT: _Way(resident),
+        _BROUGHT: _Way(lambda times: traversed(Traversal(device=device, times=times))),
+        _CPU: _Way(lambda times: traversed(Traversal(times=times))),
+        _TADOC: _Way(lambda times: traversed(Traversal(sequential=True, num_threads=1, times=times))),
+    }
+    return ways if from_postings is None else ways | {_ROUNDS: _Way(in_rounds)}
 
 
 def _measure_questions(

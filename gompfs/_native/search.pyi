@@ -12,6 +12,20 @@ class PatternError(ValueError):
 class SearchError(RuntimeError):
     """A search takes too many steps, or too much memory."""
 
+class SearchStoppedError(RuntimeError):
+    """A search was ended by its Cancellation."""
+
+class Cancellation:
+    """Ends a search from any thread."""
+
+    def __init__(self) -> None: ...
+    def cancel(self) -> None:
+        """End the search. Its methods, also those that run now, soon raise SearchStoppedError."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+
 class Matcher:
     """A compiled pattern. Any number of threads may use it."""
 
@@ -54,6 +68,7 @@ class Search:
         listing: Mapping[str, object],
         options: Mapping[str, object],
         num_threads: int,
+        cancellation: Cancellation,
     ) -> None:
         """Search the files at and below `roots`: paths to print, and inode numbers.
 
@@ -65,7 +80,7 @@ class Search:
     def skip_files(self, heads: PartHeads, word_rule: int, block_size: int, num_threads: int) -> None:
         """Leave out files that cannot have a match, because no part of them has the words of the pattern.
 
-        `word_rule` is an index of gompfs.model.WORD_RULES.
+        `word_rule` is an index of gompfs.model.WORD_RULES. Raises SearchStoppedError.
         """
 
     @property
@@ -94,7 +109,7 @@ class Search:
     def next(self) -> tuple[bytes, list[tuple[bytes, int, ReadFailure]]] | None:
         """Returns the next output, and (path, ino, reason) of the files that could not be read; None at the end.
 
-        Raises SearchError.
+        Raises SearchError and SearchStoppedError.
         """
 
     def totals(self) -> dict[str, int]:

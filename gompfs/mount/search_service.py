@@ -11,11 +11,12 @@ import errno
 import json
 import logging
 import os
+import select
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import gompfs
@@ -25,6 +26,7 @@ from gompfs.errors import EntryNotFoundError, GompfsError
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+    from gompfs._native.search import Cancellation
     from gompfs.search import ArchiveSearch, SearchTotals
     from gompfs.search.messages import SearchRequest
 
@@ -141,6 +143,7 @@ class SearchService:
 
     def _answer_request(self, connection: socket.socket, stream: BinaryIO) -> None:
         """Raises OSError and EOFError if the other side has gone."""
+        from gompfs._native.search import SearchStoppedError
         from gompfs.search.messages import MAX_REQUEST_SIZE, Message, SearchRequest, receive, send
 
         try:
@@ -149,33 +152,37 @@ class SearchService:
             send(connection, Message.REFUSED)
             return
         connection.settimeout(None)
-        try:
-            self._search(connection, request)
-        except GompfsError as error:
-            send(connection, Message.ERROR, os.fsencode(str(error)))
+        with _ended_by(connection) as cancellation:
+            try:
+                self._search(connection, request, cancellation)
+            except SearchStoppedError:
+                return
+            except GompfsError as error:
+                send(connection, Message.ERROR, os.fsencode(str(error)))
 
-    def _begin(self, request: SearchRequest) -> ArchiveSearch | None:
+    def _begin(self, request: SearchRequest, cancellation: Cancellation) -> ArchiveSearch | None:
         """Returns None for an entry that the mount does not show, and for a query that no command makes.
 
         Raises the errors of ArchiveSearch.
         """
+        from gompfs._native.search import SearchStoppedError
         from gompfs.search import ArchiveSearch
 
         try:
             roots = [(path, self._archive.inode(self._ino_of(number)).ino) for path, number in request.roots]
-            return ArchiveSearch(self._archive, request.query, roots)
+            return ArchiveSearch(self._archive, request.query, roots, cancellation=cancellation)
         except EntryNotFoundError:
             return None
-        except GompfsError:
+        except (GompfsError, SearchStoppedError):
             raise
         except (RuntimeError, TypeError, ValueError):
             return None
 
-    def _search(self, connection: socket.socket, request: SearchRequest) -> None:
+    def _search(self, connection: socket.socket, request: SearchRequest, cancellation: Cancellation) -> None:
         """Raises OSError if the other side has gone, and the errors of ArchiveSearch."""
         from gompfs.search.messages import MAX_PIECE_SIZE, Message, send
 
-        search = self._begin(request)
+        search = self._begin(request, cancellation)
         if search is None:
             send(connection, Message.REFUSED)
             return
@@ -186,7 +193,7 @@ class SearchService:
         send_totals(search.totals)
         sent_at = time.monotonic()
         for output in search.steps():
-            if output or time.monotonic() - sent_at > _TOTALS_SECONDS:  # this also finds out if the other side has gone
+            if output or time.monotonic() - sent_at > _TOTALS_SECONDS:
                 send_totals(search.totals)
                 sent_at = time.monotonic()
             for begin in range(0, len(output), MAX_PIECE_SIZE):
@@ -195,3 +202,26 @@ class SearchService:
             send(connection, Message.FAILURE, os.fsencode(str(failure)))
         send_totals(search.totals)
         send(connection, Message.END)
+
+
+@contextmanager
+def _ended_by(connection: socket.socket) -> Iterator[Cancellation]:
+    """Yields what ends the search as soon as the connection ends, on either side. Then shuts the connection down."""
+    from gompfs._native.search import Cancellation
+
+    cancellation = Cancellation()
+    end = select.poll()
+    end.register(connection, 0)  # the end is always reported
+
+    def wait() -> None:
+        end.poll()
+        cancellation.cancel()
+
+    thread = threading.Thread(target=wait, name="gompfs-search-end", daemon=True)
+    thread.start()
+    try:
+        yield cancellation
+    finally:
+        with suppress(OSError):  # the other side has gone already
+            connection.shutdown(socket.SHUT_RDWR)
+        thread.join()

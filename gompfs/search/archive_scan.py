@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from gompfs._native.search import Cancellation
 from gompfs.archive import Archive
 from gompfs.archive.text_on_device import TextBatch, TextOnDevice
 from gompfs.errors import EngineUnavailableError
@@ -36,10 +37,13 @@ class ArchiveScan:
         self.last_lines: NDArray[np.uint32] = np.zeros(num_blocks, np.uint32)
         self._of_devices = [_DeviceScan(self, text, table) for text in texts]
 
-    def run(self, wanted: bytes) -> None:
-        """Scan the blocks that are not 0 in `wanted`. Raises EngineUnavailableError and errors of reading."""
+    def run(self, wanted: bytes, cancellation: Cancellation) -> None:
+        """Scan the blocks that are not 0 in `wanted`, until `cancellation` ends it.
+
+        Raises EngineUnavailableError and errors of reading.
+        """
         chosen = np.frombuffer(wanted, np.bool_)
-        run_together([partial(each.run, chosen) for each in self._of_devices])
+        run_together([partial(each.run, chosen, cancellation) for each in self._of_devices])
 
     @property
     def num_bytes(self) -> int:
@@ -64,7 +68,7 @@ class _DeviceScan:
         self.num_bytes = 0
         self.num_bytes_found = 0
 
-    def run(self, chosen: NDArray[np.bool_]) -> None:
+    def run(self, chosen: NDArray[np.bool_], cancellation: Cancellation) -> None:
         """Scans some blocks. Raises EngineUnavailableError and errors of reading."""
         device = self._text.device
         try:
@@ -77,6 +81,8 @@ class _DeviceScan:
                         self._take_found()
                         if self.num_bytes_found > _MOST_CANDIDATES * self.num_bytes:
                             return
+                    if cancellation.is_cancelled:
+                        return
                 self._take_found()
         except MemoryError:
             raise EngineUnavailableError(f"{device.name} has too little free memory to search") from None

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs._native.parts import PartHeads
-from gompfs._native.search import Matcher, PatternError, Search, SearchError
+from gompfs._native.search import Cancellation, Matcher, PatternError, Search, SearchError, SearchStoppedError
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError, OptionError, display_path
 from gompfs.model import WORD_RULES
@@ -44,13 +44,20 @@ class ArchiveSearch:
     """A search through files of an archive. Iterating runs it, and yields the output piece by piece."""
 
     def __init__(
-        self, archive: Archive, query: SearchQuery, roots: Sequence[tuple[bytes, int]], matcher: Matcher | None = None
+        self,
+        archive: Archive,
+        query: SearchQuery,
+        roots: Sequence[tuple[bytes, int]],
+        matcher: Matcher | None = None,
+        cancellation: Cancellation | None = None,
     ) -> None:
         """Search the files at and below `roots`: paths to print, and inode numbers.
 
-        `matcher` is that of the query, if it exists already. Raises OptionError and CorruptIndexError.
+        `matcher` is that of the query, if it exists already. With `cancellation` another thread can end the search.
+        Raises OptionError, CorruptIndexError and SearchStoppedError.
         """
         self._archive = archive
+        self._cancellation = cancellation or Cancellation()
         self.failures: list[GompfsError] = []
         """Files that could not be read."""
         matcher = matcher or query.matcher()
@@ -69,6 +76,7 @@ class ArchiveSearch:
                     listing,
                     options,
                     archive.engine.num_threads,
+                    self._cancellation,
                 )
             self._skip_files(query)
             if devices:
@@ -96,7 +104,9 @@ class ArchiveSearch:
         if table is None:
             return
         self._scan = scan = ArchiveScan(archive, archive.texts_on_devices(devices), ScanTable(*table))
-        scan.run(self._search.blocks(archive.num_blocks, archive.block_size))
+        scan.run(self._search.blocks(archive.num_blocks, archive.block_size), self._cancellation)
+        if self._cancellation.is_cancelled:
+            raise SearchStoppedError
         self._search.skip_blocks(
             sizes=scan.sizes.tobytes(),
             may_match=scan.may_match.tobytes(),
@@ -107,7 +117,7 @@ class ArchiveSearch:
         )
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields the output. Raises OptionError if the pattern takes too many steps."""
+        """Yields the output. Raises OptionError if the pattern takes too many steps, and SearchStoppedError."""
         return filter(None, self.steps())
 
     def steps(self) -> Iterator[bytes]:

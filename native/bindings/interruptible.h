@@ -35,7 +35,7 @@ void run_beside_signals(Work&& work) {
     std::condition_variable ended;
     bool has_ended = false;
     std::exception_ptr error;
-    Cancellation cancellation;
+    Cancellation cancellation(current_cancellation);
     const auto run = [&] {
         const CancellationScope scope(&cancellation);
         try {

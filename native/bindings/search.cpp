@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -17,6 +18,7 @@
 #include "bindings/held_file_rows.h"
 #include "bindings/interruptible.h"
 #include "blocks/block_reader.h"
+#include "common/cancellation.h"
 #include "grammar/word_rule.h"
 #include "parts/part_heads.h"
 #include "search/archive_search.h"
@@ -168,13 +170,21 @@ search::ListOptions list_options_of(const nb::dict& values) {
     return options;
 }
 
-// A search with all that it needs. Python keeps the reader, the matcher and the rows alive.
+// What a search ends with after its Cancellation was used.
+class SearchStoppedError : public std::exception {
+  public:
+    const char* what() const noexcept override { return "the search was stopped"; }
+};
+
+// A search with all that it needs. Python keeps the reader, the matcher, the rows and the
+// cancellation alive.
 class Search {
   public:
     Search(BlockReader& reader, const search::Matcher& matcher, const HeldFileRows& rows,
            const nb::sequence& roots, const nb::dict& listing, const nb::dict& options,
-           unsigned num_threads)
-        : matcher_(matcher),
+           unsigned num_threads, const Cancellation& cancellation)
+        : cancellation_(cancellation),
+          matcher_(matcher),
           options_(options_of(options, matcher)),
           files_(rows.rows, roots_of(roots), globs_of(listing), list_options_of(listing)),
           search_(reader, files_, matcher, options_, num_threads) {}
@@ -194,7 +204,7 @@ class Search {
         if (filter.is_useless() || needs_all_files()) {
             return;
         }
-        run_interruptibly([&] {
+        run([&] {
             filter.read_heads(heads, block_size, files_, num_threads);
             skipped_ =
                 files_.keep_if([&](const LayoutView& layout) { return filter.may_match(layout); });
@@ -231,7 +241,7 @@ class Search {
     // Returns (output, [(path, ino, failure)]), or None at the end.
     nb::object next() {
         std::optional<search::Found> found;
-        run_interruptibly([&] { found = search_.next(); });
+        run([&] { found = search_.next(); });
         if (!found) {
             return nb::none();
         }
@@ -256,6 +266,23 @@ class Search {
     }
 
   private:
+    // Runs work() as run_interruptibly does. Throws SearchStoppedError after the cancellation was
+    // used; the threads of the search have ended then.
+    template <typename Work>
+    void run(Work&& work) {
+        const CancellationScope scope(&cancellation_);
+        try {
+            run_interruptibly(work);
+        } catch (const Cancelled&) {
+            if (!cancellation_.is_cancelled()) {
+                throw;
+            }
+            const nb::gil_scoped_release release;
+            search_.stop();
+            throw SearchStoppedError();
+        }
+    }
+
     static std::vector<search::SearchRoot> roots_of(const nb::sequence& values) {
         std::vector<search::SearchRoot> roots;
         for (const nb::handle value : values) {
@@ -265,6 +292,7 @@ class Search {
         return roots;
     }
 
+    const Cancellation& cancellation_;
     const search::Matcher& matcher_;
     const SearchOptions options_;
     search::FileList files_;
@@ -280,16 +308,23 @@ class Search {
 void bind_search(nb::module_& module) {
     nb::exception<search::PatternError>(module, "PatternError", PyExc_ValueError);
     nb::exception<search::SearchError>(module, "SearchError", PyExc_RuntimeError);
+    nb::exception<SearchStoppedError>(module, "SearchStoppedError", PyExc_RuntimeError);
+    nb::class_<Cancellation>(module, "Cancellation")
+        .def(nb::init<>())
+        .def("cancel", &Cancellation::cancel)
+        .def_prop_ro("is_cancelled", &Cancellation::is_cancelled);
     nb::class_<search::Matcher>(module, "Matcher")
         .def("__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
              "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a, "unicode"_a,
              "replacement"_a.none())
         .def("scan_table", &scan_table, "max_shared_bytes"_a);
     nb::class_<Search>(module, "Search")
-        .def(nb::init<BlockReader&, const search::Matcher&, const HeldFileRows&,
-                      const nb::sequence&, const nb::dict&, const nb::dict&, unsigned>(),
-             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), "reader"_a,
-             "matcher"_a, "rows"_a, "roots"_a, "listing"_a, "options"_a, "num_threads"_a)
+        .def(
+            nb::init<BlockReader&, const search::Matcher&, const HeldFileRows&, const nb::sequence&,
+                     const nb::dict&, const nb::dict&, unsigned, const Cancellation&>(),
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
+            nb::keep_alive<1, 9>(), "reader"_a, "matcher"_a, "rows"_a, "roots"_a, "listing"_a,
+            "options"_a, "num_threads"_a, "cancellation"_a)
         .def("skip_files", &Search::skip_files, nb::keep_alive<1, 2>(), "heads"_a, "word_rule"_a,
              "block_size"_a, "num_threads"_a)
         .def_prop_ro("needs_all_files", &Search::needs_all_files)

@@ -22,8 +22,14 @@ class Cancelled : public std::exception {
 
 class Cancellation {
   public:
+    // What cancels `outer` cancels this one too. It must outlive this.
+    explicit Cancellation(const Cancellation* outer = nullptr) : outer_(outer) {}
+
     void cancel() { is_cancelled_.store(true, std::memory_order_relaxed); }
-    bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+    bool is_cancelled() const {
+        return is_cancelled_.load(std::memory_order_relaxed) ||
+               (outer_ != nullptr && outer_->is_cancelled());
+    }
 
     // The Cancellation that stops all work of the process, for a program that is about to exit.
     static Cancellation& of_process() {
@@ -32,6 +38,7 @@ class Cancellation {
     }
 
   private:
+    const Cancellation* const outer_;
     std::atomic<bool> is_cancelled_{false};
 };
 

@@ -86,7 +86,9 @@ void find_matches(MatchSession& session, std::string_view text, std::size_t size
     const std::size_t limit = size + (counts_end && size != 0 && text[size - 1] != '\n' ? 1 : 0);
     text = matched_part(text, size, is_multi_line);
     std::size_t last_end = LiteralFinder::kNone;
+    CancellationPoint check;
     for (std::size_t at = 0; at < limit && at <= text.size();) {
+        check();
         const auto match = session.find(text, at);
         if (!match || match->begin >= limit) {
             return;

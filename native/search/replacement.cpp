@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/cancellation.h"
+
 namespace gompfs::search {
 namespace {
 
@@ -79,6 +81,7 @@ bool Replacement::has_groups() const {
 void Replacement::append(std::string_view text, std::span<const std::size_t> groups,
                          std::string& output) const {
     for (const auto& [literal, group] : parts_) {
+        throw_if_cancelled();  // a group may have many megabytes
         output += literal;
         if (2 * group + 1 < groups.size() && groups[2 * group] != kNoGroup) {
             const std::size_t begin = groups[2 * group];

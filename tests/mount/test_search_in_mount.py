@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from asked_daemon import ADDRESS, Asked, is_answered
 from random_searches import make_random_tree, random_search
 from searched_tree import PATTERNS, make_tree
 from tree_helpers import PACKAGE_PARENT, pack
@@ -30,14 +31,13 @@ from gompfs.engine import select_engine
 from gompfs.errors import MountError
 from gompfs.mount.search_service import SearchService
 from gompfs.search import SearchQuery
-from gompfs.search.messages import Message, SearchRequest, receive, send
+from gompfs.search.messages import Message
 
 if TYPE_CHECKING:
     from conftest import Mount
 
 FUSE_APIS = ("low", "high")
 ERROR = 2
-ADDRESS = ".gompfs/stats/search-socket"
 NOBODY = 65534
 
 MountArchive = Callable[..., "Mount"]
@@ -117,40 +117,6 @@ def test_a_pattern_with_an_error(mounted: Path, gompfs_command: Command) -> None
     asked, opened = (gompfs_command("grep", *options, "(", mounted) for options in ([], ["--engine", "cpu"]))
     assert (asked.returncode, asked.stdout, asked.stderr) == (opened.returncode, opened.stdout, opened.stderr)
     assert asked.returncode == ERROR
-
-
-class Asked:
-    """A connection to the daemon of a mount."""
-
-    def __init__(self, mounted: Path) -> None:
-        name, self.token, _ = (mounted / ADDRESS).read_text().splitlines()
-        self.connection = socket.socket(socket.AF_UNIX)
-        self.connection.connect(f"\0{name}")
-        self.connection.settimeout(20)
-
-    def ask(self, query: SearchQuery, token: str | None = None, number: int = 1) -> list[tuple[Message, bytes]]:
-        """Asks, and returns all answers."""
-        with self.connection:
-            self.send(query, token, number)
-            return self.answers()
-
-    def send(self, query: SearchQuery, token: str | None = None, number: int = 1) -> None:
-        send(self.connection, Message.TOKEN, (self.token if token is None else token).encode())
-        send(self.connection, Message.REQUEST, SearchRequest(query, [(b"", number)]).encode())
-
-    def answers(self) -> list[tuple[Message, bytes]]:
-        """Returns all messages until the daemon closes the connection."""
-        answers = []
-        with self.connection, self.connection.makefile("rb") as stream, suppress(EOFError):
-            while True:
-                answers.append(receive(stream, 16 << 20))
-        return answers
-
-
-def is_answered(mounted: Path) -> bool:
-    """Whether the daemon searches."""
-    answers = Asked(mounted).ask(SearchQuery((b"no such word",)))
-    return [kind for kind, _ in answers][-1:] == [Message.END]
 
 
 EVERYTHING = SearchQuery((b"",), text=True)

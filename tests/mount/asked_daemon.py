@@ -1,0 +1,59 @@
+"""Asks the daemon of a mount to search, as any program can, and not as `gompfs grep` does."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from gompfs.search import SearchQuery
+from gompfs.search.messages import Message, SearchRequest, receive, send
+
+ADDRESS = ".gompfs/stats/search-socket"
+
+
+class Asked:
+    """A connection to the daemon of a mount."""
+
+    def __init__(self, mounted: Path) -> None:
+        name, self.token, _ = (mounted / ADDRESS).read_text().splitlines()
+        self.connection = socket.socket(socket.AF_UNIX)
+        self.connection.connect(f"\0{name}")
+        self.connection.settimeout(20)
+
+    def ask(self, query: SearchQuery, token: str | None = None, number: int = 1) -> list[tuple[Message, bytes]]:
+        """Asks, and returns all answers."""
+        with self.connection:
+            self.send(query, token, number)
+            return self.answers()
+
+    def send(self, query: SearchQuery, token: str | None = None, number: int = 1) -> None:
+        """Sends a request for what is at and below an inode number."""
+        send(self.connection, Message.TOKEN, (self.token if token is None else token).encode())
+        send(self.connection, Message.REQUEST, SearchRequest(query, [(b"", number)]).encode())
+
+    def answers(self) -> list[tuple[Message, bytes]]:
+        """Returns all messages until the daemon closes the connection."""
+        answers = []
+        with self.connection, self.connection.makefile("rb") as stream, suppress(EOFError):
+            while True:
+                answers.append(receive(stream, 16 << 20))
+        return answers
+
+
+def is_answered(mounted: Path) -> bool:
+    """Whether the daemon searches."""
+    answers = Asked(mounted).ask(SearchQuery((b"no such word",)))
+    return [kind for kind, _ in answers][-1:] == [Message.END]
+
+
+def seconds_until_answered(mounted: Path) -> float:
+    """Returns how long it takes until the daemon searches again."""
+    started = time.monotonic()
+    while True:
+        with suppress(OSError):  # the connection was refused
+            if is_answered(mounted):
+                return time.monotonic() - started
+        assert time.monotonic() < started + 60
+        time.sleep(0.02)

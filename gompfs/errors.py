@@ -45,14 +45,29 @@ __all__ = [
     "UnreadableFileError",
     "UnsupportedVersionError",
     "display_path",
+    "display_text",
 ]
 
 
 def display_path(path: str | bytes | os.PathLike[str]) -> str:
     """Returns a path as text that is safe to print on a terminal: control characters and invalid UTF-8 are escaped."""
-    raw = os.fsencode(path)
-    text = raw.decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return display_text(os.fsencode(path).decode("utf-8", "surrogateescape"))
+
+
+def display_text(text: str) -> str:
+    """Returns text that is safe to print on a terminal: characters that do not print are escaped.
+
+    Surrogates stand for bytes that are not UTF-8, as those of os.fsdecode do. Text that is safe is returned as it is.
+    """
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    if "\udc80" <= char <= "\udcff":
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char.encode("unicode_escape").decode()
 
 
 _OSERROR_NAMES = {"path": "filename", "message": "strerror"}

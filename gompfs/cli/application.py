@@ -16,7 +16,7 @@ from typing import NoReturn, TextIO
 
 import click
 
-from gompfs.errors import GompfsError, OptionError, display_path
+from gompfs.errors import GompfsError, OptionError, display_path, display_text
 from gompfs.memory import spare_address_space
 
 PROGRAM_NAME = "gompfs"
@@ -264,10 +264,11 @@ def _fail(message: str, status: int) -> int:
 def print_error(message: str) -> None:
     """Print an error or a warning as one line on stderr, prefixed with the program name.
 
+    The text may come from an archive or from the daemon of another user: control characters are escaped here.
     Raises BrokenPipeError. After another error of stderr, nobody can be told, and the exit status remains.
     """
     try:
-        click.echo(f"{PROGRAM_NAME}: {' '.join(message.splitlines())}", err=True)
+        click.echo(f"{PROGRAM_NAME}: {display_text(' '.join(message.splitlines()))}", err=True)
     except BrokenPipeError:
         raise
     except OSError:

@@ -19,6 +19,9 @@ _ADDRESS = ".gompfs/stats/search-socket"
 _MAX_ADDRESS_SIZE = 200
 _CONNECT_SECONDS = 2.0
 _MAX_MESSAGE_SIZE = 16 << 20
+_MAX_TOTALS_SIZE = 1 << 10
+_MAX_ERROR_SIZE = 64 << 10  # what is longer is cut
+_MAX_FAILURES_SIZE = 64 << 20  # of all together
 
 
 class SearchInMount:
@@ -29,6 +32,7 @@ class SearchInMount:
         self._mountpoint = mountpoint
         self._stream = stream
         self._sockets = sockets
+        self._size_of_failures = 0
         self.totals = totals
         self.failures: list[str] = []
 
@@ -42,15 +46,22 @@ class SearchInMount:
                     kind, content = receive(self._stream, _MAX_MESSAGE_SIZE)
                     if kind is Message.TOTALS:
                         self.totals = _totals_of(content)
+                    if kind is Message.FAILURE:
+                        self._add_failure(content)
                 except (EOFError, OSError, ValueError) as error:
                     raise MountError(f"the daemon ended the search: {error}", path=self._mountpoint) from None
                 if kind is Message.END:
                     return
                 if kind is Message.ERROR:
-                    raise MountError(os.fsdecode(content))
-                if kind is Message.FAILURE:
-                    self.failures.append(os.fsdecode(content))
+                    raise MountError(_text_of(content))
                 yield content if kind is Message.OUTPUT else b""
+
+    def _add_failure(self, content: bytes) -> None:
+        """Raises ValueError if these are too many to keep."""
+        self.failures.append(_text_of(content))
+        self._size_of_failures += len(content)
+        if self._size_of_failures > _MAX_FAILURES_SIZE:
+            raise ValueError("it has sent too many errors of files")
 
 
 def search_in_mount(mountpoint: str, query: SearchQuery, roots: Sequence[tuple[bytes, int]]) -> SearchInMount | None:
@@ -84,7 +95,7 @@ def search_in_mount(mountpoint: str, query: SearchQuery, roots: Sequence[tuple[b
         except (EOFError, OSError, ValueError):
             return None
         if kind is Message.ERROR:
-            raise MountError(os.fsdecode(content))
+            raise MountError(_text_of(content))
         return None if totals is None else SearchInMount(mountpoint, stream, sockets.pop_all(), totals)
 
 
@@ -101,6 +112,11 @@ def _address_of(mountpoint: str) -> tuple[str, str] | None:
     return (name, token) if name.startswith(SOCKET_PREFIX) and version == gompfs.__version__ else None
 
 
+def _text_of(content: bytes) -> str:
+    """Returns the text of an error."""
+    return os.fsdecode(content[:_MAX_ERROR_SIZE])
+
+
 def _totals_of(content: bytes) -> SearchTotals:
     """Raises ValueError."""
     import json
@@ -108,6 +124,13 @@ def _totals_of(content: bytes) -> SearchTotals:
     from gompfs.search import SearchTotals
 
     try:
-        return SearchTotals(*map(int, json.loads(content)))
-    except TypeError as error:
-        raise ValueError(f"not the totals of a search: {error}") from None
+        numbers = json.loads(content) if len(content) <= _MAX_TOTALS_SIZE else None
+    except RecursionError:
+        numbers = None
+    if not (
+        isinstance(numbers, list)
+        and len(numbers) <= len(SearchTotals._fields)
+        and all(type(number) is int and number >= 0 for number in numbers)
+    ):
+        raise ValueError("these are not the totals of a search")
+    return SearchTotals(*numbers)

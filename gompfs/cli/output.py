@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gompfs.errors import display_path
+from gompfs.errors import display_path, display_text
+from gompfs.statistics.report import in_whole_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,9 +69,28 @@ def print_json_array(items: Iterable[Any]) -> None:
 
 def print_line(line: bytes, *, end: bytes = b"\n", raw: bool = False) -> None:
     """Print a line of bytes. On a terminal, control characters are escaped unless `raw` is set."""
-    if not raw and sys.stdout.isatty():
-        line = b"\t".join(display_path(part).encode() for part in line.split(b"\t"))
-    sys.stdout.buffer.write(line + end)
+    sys.stdout.buffer.write((line if raw or not sys.stdout.isatty() else _escaped(line)) + end)
+
+
+def print_lines(text: Iterable[bytes], *, are_json: bool = False) -> None:
+    """Print lines of fields, or of JSON, given in pieces. On a terminal, control characters are escaped."""
+    if sys.stdout.isatty():
+        escape = _escaped_json if are_json else _escaped
+        text = (b"\n".join(map(escape, piece.split(b"\n"))) for piece in in_whole_lines(text))
+    for piece in text:
+        sys.stdout.buffer.write(piece)
+
+
+def _escaped(line: bytes) -> bytes:
+    """Escapes control characters, but not the tabs between fields."""
+    return b"\t".join(display_path(field).encode() for field in line.split(b"\t"))
+
+
+def _escaped_json(line: bytes) -> bytes:
+    """Escapes control characters as JSON does."""
+    import json
+
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line.decode()).encode()
 
 
 def write_bytes(content: bytes) -> None:
@@ -79,7 +99,10 @@ def write_bytes(content: bytes) -> None:
 
 
 def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, num_left: int = 1) -> Table:
-    """A table without borders; the first `num_left` columns are aligned left, the others right."""
+    """A table without borders; the first `num_left` columns are aligned left, the others right.
+
+    Control characters in cells are escaped.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -87,7 +110,7 @@ def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, num_le
     for number, heading in enumerate(headings):
         table.add_column(heading, justify="left" if number < num_left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(display_text(cell)) for cell in row))
     return table
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gompfs.errors import display_text
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -50,11 +52,11 @@ def progress_bar(label: str, total: Callable[[], int | None], *, quiet: bool = F
     from rich.progress import TransferSpeedColumn as Speed
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         Speed(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield ProgressBar(progress, progress.add_task(label, total=total()))
+        yield ProgressBar(progress, progress.add_task(display_text(label), total=total()))

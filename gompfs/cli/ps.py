@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _HEADINGS = ("archive", "mountpoint", "pid", "engine", "cache", "hits", "uptime", "state")
 _UNKNOWN = "-"
+_MAX_DIGITS = 20
 
 
 @click.command("ps")
@@ -56,7 +57,7 @@ def mount_facts(state: MountState) -> dict[str, Any]:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
+    return int(text) if text is not None and text.isdecimal() and len(text) <= _MAX_DIGITS else None
 
 
 def _row(facts: dict[str, Any]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gompfs.cli.output import print_json, print_json_array, write_bytes
+from gompfs.cli.output import print_json, print_json_array, print_lines, write_bytes
 from gompfs.errors import OptionError
 from gompfs.statistics.formats import Format, check_format, formatted
 from gompfs.statistics.records import records
@@ -34,8 +34,12 @@ def output_form(name: str | None, *, as_json: bool, lists_names: bool) -> Output
 def print_report(report: Report, task: Task, form: OutputForm) -> None:
     """Prints a statistic. Raises GompfsError."""
     if form is not None:
-        for piece in formatted(report, task.columns, form):
-            write_bytes(piece)
+        text = formatted(report, task.columns, form)
+        if form in (Format.TEXT, Format.JSONL):
+            print_lines(text, are_json=form is Format.JSONL)
+        else:
+            for piece in text:
+                write_bytes(piece)
     elif not task.columns:
         print_json(next(records(task.columns, report)))
     else:

@@ -13,6 +13,9 @@ from typing import Any
 Labels = Mapping[str, str]
 Samples = dict[str, list[tuple[dict[str, str], float]]]
 
+_MAX_VALUE = 1e30  # so that sums of values, and the values in other units, are finite
+_LIMIT = "le"
+_NO_LIMIT = "+Inf"
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
 
 
@@ -48,7 +51,7 @@ class MetricSet:
         below = 0
         for limit, count in zip([*limits, math.inf], counts, strict=True):
             below += count
-            self.sample(f"{name}_bucket", {**labels, "le": f"{limit:.9g}".replace("inf", "+Inf")}, below)
+            self.sample(f"{name}_bucket", {**labels, _LIMIT: f"{limit:.9g}".replace("inf", _NO_LIMIT)}, below)
         self.sample(f"{name}_sum", labels, total)
         self.sample(f"{name}_count", labels, below)
 
@@ -85,10 +88,12 @@ def samples_of(text: bytes) -> Samples:
 
 def _checked(sample: Any) -> tuple[dict[str, str], float]:
     match sample:
-        case [dict(labels), float(value)] if 0 <= value < math.inf and all(
+        case [dict(labels), float(value)] if 0 <= value < _MAX_VALUE and all(
             isinstance(text, str) for text in labels.values()
         ):
-            return labels, value
+            limit = labels.get(_LIMIT, _NO_LIMIT)
+            if limit == _NO_LIMIT or 0 <= float(limit) < _MAX_VALUE:
+                return labels, value
     raise ValueError("not a sample of a metric")
 
 

@@ -19,6 +19,7 @@ from tree_helpers import files_of_block, pack
 
 import gompfs as gompfs_package
 from gompfs.archive import Archive
+from gompfs.cli.application import run
 
 READERS = ("ls", "info", "verify", "extract", "bench")
 
@@ -282,3 +283,15 @@ def test_interrupt_is_one_line(archive):
         assert process.wait(timeout=60) == 130
     assert errors == b"gompfs: interrupted\n"
     assert not list(archive.parent.glob("*never*"))
+
+
+def test_an_internal_error_is_one_line_without_control_characters(
+    monkeypatch: pytest.MonkeyPatch, archive: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a\x1b[2J\nb\r\udcff\ud800\u202e")
+
+    monkeypatch.setattr("gompfs.cli.ls.opened", fail)
+    assert run(["ls", str(archive)]) == 1
+    (line,) = capfdbinary.readouterr().err.decode().splitlines()
+    assert line.startswith(r"gompfs: internal error: RuntimeError: a\x1b[2J b \xff\ud800\u202e (run gompfs --debug")

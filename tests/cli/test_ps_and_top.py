@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gompfs.cli.output import human_duration
+from gompfs.cli.output import human_duration, print_table
+from gompfs.cli.ps import _row as ps_row
+from gompfs.cli.ps import mount_facts
 from gompfs.cli.top import _HEADINGS, _row
+from gompfs.mount.metric_set import samples_of
 from gompfs.mount.system.mount_table import MountEntry
 from gompfs.mount.system.observe import MountState
 
@@ -76,6 +79,27 @@ def test_top_distinguishes_gpu_and_cpu() -> None:
     assert columns["gpu/s"] == "90.0 GB"
     idle = dict(zip(_HEADINGS, _row(now, now), strict=True))
     assert {idle[name] for name in ("decoded/s", "on gpu", "cpu/s", "gpu/s")} == {"-"}
+
+
+def test_the_metrics_of_a_hostile_daemon_do_not_control_the_terminal(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Another user's mount may have any labels, and large numbers."""
+    labels = {"archive": "a\x1b]0;owned\a", "engine": "\x1b[2J\nroot", "pid": "9" * 5000, "generation": "1"}
+    samples = {"gompfs_info": [[labels, 1]]} | {
+        name: [[{"request": "read", "le": "1"}, 9e29]] * 20
+        for name in ("gompfs_uptime_seconds", "gompfs_cache_bytes", "gompfs_request_seconds_bucket")
+    }
+    state = MountState(
+        MountEntry("0:1", "/m\x1b[1m", "fuse.gompfs", "a"), "serving", samples_of(json.dumps(samples).encode())
+    )
+    facts = mount_facts(state)
+    assert facts["pid"] is None
+    print_table(("archive",) * 8, [ps_row(facts)])
+    print_table(_HEADINGS, [_row(state, None)])
+    output = capfdbinary.readouterr().out.decode()
+    assert len(output.splitlines()) == 4
+    assert all(line.isprintable() for line in output.splitlines())
+    assert "a\\x1b]0;owned\\x07" in output
+    assert "\\x1b[2J\\nroot" in output
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 import gompfs as gompfs_package
 from gompfs.cli import grep_progress
 from gompfs.cli.application import run
+
+HOSTILE_NAME = "a\x1b]0;owned\a\nb"
 
 
 def on_terminal(directory: Path, *arguments: str | Path) -> tuple[int, bytes]:
@@ -45,6 +48,54 @@ def test_names_cannot_control_the_terminal(gompfs, tmp_path):
     status, written = on_terminal(tmp_path, "ls", "hostile.gomp")
     assert (status, written) == (0, b"red\\x1b[31m\\nline\r\n")
     assert gompfs("ls", "hostile.gomp").output == b"red\x1b[31m\nline\n"
+
+
+@pytest.fixture
+def hostile(gompfs, tmp_path):
+    """An archive of a file whose name and words have control characters, C1 ones too, and bytes that are not UTF-8."""
+    root = tmp_path / "hostile"
+    root.mkdir()
+    (root / HOSTILE_NAME).write_bytes(b"\x1b[2Jword \xc2\x9b1m other \xff\r\n")
+    assert gompfs("pack", "--words=whitespace", "-q", root, "hostile.gomp").status == 0
+    return "hostile.gomp"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["wordcount"], ["inverted_index"], ["term_vector"], ["ranked_inverted_index"], ["sequence_count", "--n=2"]),
+        *(["word/\x1b[2Jword"], ["wordcount", "--file", HOSTILE_NAME]),
+    ],
+)
+def test_statistics_cannot_control_the_terminal(gompfs, hostile, tmp_path, arguments):
+    """Paths and words are escaped as ls escapes names, but tabs and line feeds between fields and lines are not."""
+    expected = gompfs("stats", hostile, *arguments).output
+    assert b"\x1b" in expected
+    escapes = ((b"\x1b", b"\\x1b"), (b"\a", b"\\x07"), (b"\xc2\x9b", b"\\x9b"), (b"\xff", b"\\xff"), (b"\n", b"\r\n"))
+    for raw, escaped in escapes:
+        expected = expected.replace(raw, escaped)
+    assert on_terminal(tmp_path, "stats", hostile, *arguments) == (0, expected)
+
+
+def test_lines_of_json_cannot_control_the_terminal(gompfs, hostile, tmp_path):
+    arguments = ["stats", hostile, "wordcount", "--format", "jsonl"]
+    status, written = on_terminal(tmp_path, *arguments)
+    assert status == 0
+    assert all(line.isprintable() for line in written.decode().splitlines())
+    raw = gompfs(*arguments).output
+    assert b"\xc2\x9b" in raw
+    assert [*map(json.loads, written.splitlines())] == [*map(json.loads, raw.splitlines())]
+
+
+def test_a_progress_bar_shows_names_without_control_characters(gompfs, archive, tmp_path):
+    name = "a\x1b]0;owned\a[red].gomp"
+    os.rename(archive, tmp_path / name)
+    for command in (["verify", name], ["extract", name, "-C", "out"], ["pack", "out", name, "--force"]):
+        status, written = on_terminal(tmp_path, *command)
+        assert status == 0, command
+        assert b"a\\x1b]0;owned\\x07[red].gomp" in written, command
+        assert b"]0;owned\a" not in written, command
+        assert b"\x1b]" not in written, command
 
 
 def test_bench_draws_a_table(archive, tmp_path):

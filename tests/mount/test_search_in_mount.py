@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from asked_daemon import ADDRESS, Asked, is_answered
@@ -23,8 +23,8 @@ from random_searches import make_random_tree, random_search
 from searched_tree import PATTERNS, make_tree
 from tree_helpers import PACKAGE_PARENT, pack
 
-import gompfs
 from gompfs.archive import Archive
+from gompfs.cli import grep_in_mount
 from gompfs.cli.application import run
 from gompfs.cli.grep_in_mount import search_in_mount
 from gompfs.engine import select_engine
@@ -243,29 +243,96 @@ def test_the_daemon_dies(archive: Path, mount: MountArchive, tmp_path: Path) -> 
     assert waiting.read_text() == f"gompfs: {mounted.path}: the daemon ended the search: the other side has gone\n"
 
 
-@pytest.mark.parametrize(
-    "answer", [b"\x04\x04\0\0\0null", b"\x63\0\0\0\0", b"\x03\xff\xff\xff\xff", b"\x03\x05\0\0\0ab"]
-)
-def test_a_daemon_that_answers_nonsense(tmp_path: Path, answer: bytes) -> None:
+class FakeDaemon:
+    """Gives a search the same answers, whatever is asked. Closes the socket in `close`."""
+
+    def __init__(self, answers: bytes) -> None:
+        self.address = f"gompfs-test-{os.getpid()}", "0" * 32
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(f"\0{self.address[0]}")
+        self._listener.listen()
+        self._pool = ThreadPoolExecutor(1)
+        self._answering = self._pool.submit(self._answer, answers)
+
+    def _answer(self, answers: bytes) -> socket.socket:
+        connection = self._listener.accept()[0]
+        with suppress(BrokenPipeError):  # the search has ended before it has read all
+            connection.sendall(answers)
+            connection.shutdown(socket.SHUT_WR)
+        return connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._listener, self._pool:
+            self._answering.result(timeout=10).close()
+
+
+def message(kind: Message, content: bytes = b"") -> bytes:
+    return bytes([kind]) + len(content).to_bytes(4, "little") + content
+
+
+FIRST = message(Message.TOTALS, b"[]")
+NONSENSE = {
+    "null": message(Message.TOTALS, b"null"),
+    "an object": message(Message.TOTALS, b"{}"),
+    "an unknown kind": b"\x63\0\0\0\0",
+    "a large message": b"\x03\xff\xff\xff\xff",
+    "a cut message": b"\x03\x05\0\0\0ab",
+    "infinite totals": message(Message.TOTALS, b"[Infinity, 0]"),
+    "totals that are no numbers": message(Message.TOTALS, b"[NaN, 0]"),
+    "negative totals": message(Message.TOTALS, b"[1, -1]"),
+    "too many totals": message(Message.TOTALS, b"[1" + b", 1" * 9 + b"]"),
+    "deep totals": message(Message.TOTALS, b"[" * 1000),
+    "deeper totals": message(Message.TOTALS, b"[" * 100_000),
+    "large totals": message(Message.TOTALS, b"[" + b"9" * 4000 + b"]"),
+    "totals of text": message(Message.TOTALS, b'["1"]'),
+}
+
+
+@pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE.keys())
+def test_a_daemon_that_answers_nonsense(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
     """The mount may be that of another user."""
-    name = f"gompfs-test-{os.getpid()}"
-    (tmp_path / ADDRESS).parent.mkdir(parents=True)
-    (tmp_path / ADDRESS).write_text(f"{name}\n{'0' * 32}\n{gompfs.__version__}\n")
-    first = b"\x04\x02\0\0\0[]"
-    for answers in (answer, first + answer):
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(f"\0{name}")
-            listener.listen()
-            with ThreadPoolExecutor(1) as pool:
-                searching = pool.submit(search_in_mount, str(tmp_path), EVERYTHING, [(b"", 1)])
-                with listener.accept()[0] as connection:
-                    connection.sendall(answers)
-                    connection.shutdown(socket.SHUT_WR)
-                    search = searching.result(timeout=10)
-                    assert (search is None) == (answers == answer)
-                    if search is not None:
-                        with pytest.raises(MountError, match="the daemon ended the search"):
-                            list(search.steps())
+    for answers in (answer, FIRST + answer):
+        with FakeDaemon(answers) as daemon:
+            monkeypatch.setattr(grep_in_mount, "_address_of", lambda _, address=daemon.address: address)
+            search = search_in_mount("place", EVERYTHING, [(b"", 1)])
+            assert (search is None) == (answers == answer)
+            if search is not None:
+                with pytest.raises(MountError, match="the daemon ended the search"):
+                    list(search.steps())
+
+
+def test_what_a_daemon_says_does_not_control_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: Capture, mounted: Path
+) -> None:
+    """Escape sequences, line feeds, invalid UTF-8, text that runs from right to left, and too much of it."""
+    text = b"\x1b]0;owned\a \x1b[2J\nroot: \xc2\x9b1m \xff \xe2\x80\xae \r" + b"x" * 100_000
+    shown = "\\x1b]0;owned\\x07 \\x1b[2J root: \\x9b1m \\xff \\u202e  x"
+    for answers, is_first in (
+        (message(Message.ERROR, text), True),
+        (FIRST + message(Message.ERROR, text), True),
+        (FIRST + 3 * message(Message.FAILURE, text) + message(Message.END), False),
+    ):
+        with FakeDaemon(answers) as daemon:
+            monkeypatch.setattr(grep_in_mount, "_address_of", lambda _, address=daemon.address: address)
+            assert run(["grep", "x", str(mounted)]) == ERROR
+        output, errors = capfdbinary.readouterr()
+        assert output == b""
+        lines = errors.decode().splitlines()
+        assert len(lines) == (1 if is_first else 3)
+        assert all(line.startswith(f"gompfs: {shown}") and line.isprintable() for line in lines)
+        assert all(len(line) < 70_000 for line in lines)
+
+
+def test_a_daemon_that_reports_errors_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeDaemon(FIRST + 30 * message(Message.FAILURE, b"x" * (4 << 20))) as daemon:
+        monkeypatch.setattr(grep_in_mount, "_address_of", lambda _: daemon.address)
+        search = search_in_mount("place", EVERYTHING, [(b"", 1)])
+        assert search is not None
+        with pytest.raises(MountError, match="too many errors"):
+            list(search.steps())
 
 
 def output_as_nobody(path: Path) -> tuple[int, bytes]:

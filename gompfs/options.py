@@ -19,7 +19,8 @@ class PackOptions:
     `codec` None means gompresso-tadoc, which stores text as grammars, or gompresso-bit without statistics and in
     archives of version 1. `version` is the format version of a new archive; `add` keeps that of the archive. With
     `part_size`, which version 2 allows, a part of the stream ends after that many bytes. `dictionary_size` 0 means that
-    the archive gets no dictionary, None that its size depends on that of the sources; `add` ignores it.
+    the archive gets no dictionary, None that its size depends on that of the sources; `add` ignores it. With `check`,
+    blocks are decoded when they are encoded, and everything is read back before it becomes visible.
     """
 
     codec: Codec | None = None
@@ -37,6 +38,7 @@ class PackOptions:
     version: int = 2
     part_size: int | None = None
     dictionary_size: int | None = None
+    check: bool = True
 
     def __post_init__(self) -> None:
         if self.version not in (1, 2):

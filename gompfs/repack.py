@@ -50,6 +50,7 @@ def repack_archive(
     grammar_builder: str = "repair",
     dictionary_size: int | None = None,
     force: bool = False,
+    check: bool = True,
     progress: ProgressCallback | None = None,
 ) -> PackReport:
     """Pack all entries of `archive` into a new archive at `target`, which appears complete or not at all.
@@ -57,7 +58,8 @@ def repack_archive(
     The entries keep all metadata, holes and hard links. The new archive has the format version that `pack` writes, or
     that of the old one if it is later. By default, it has the block size and the word rule of the old one, and
     statistics if the old one has them. It gets a dictionary of its own, as with `pack`. With `force`, an existing
-    archive is replaced, which may be the old one. Raises PackError, or the error of a damaged archive.
+    archive is replaced, which may be the old one. With `check`, the new archive is read back before it appears. Raises
+    PackError, or the error of a damaged archive.
     """
     options = PackOptions(
         codec=codec,
@@ -69,6 +71,7 @@ def repack_archive(
         grammar_builder=grammar_builder,
         words=words or archive.meta.get("words", WORD_RULES[0]),
         force=force,
+        check=check,
         dictionary_size=dictionary_size,
         version=max(archive.superblock.version, PackOptions.version),
     )

@@ -136,3 +136,6 @@ class PartsBuilder:
 
         Returns an empty list after the last part. A part without a head has b"".
         """
+
+def check_word_section(section: Buffer, max_bytes: int) -> None:
+    """Raises ValueError if a section `words` cannot be read, or if its words have more than `max_bytes` together."""

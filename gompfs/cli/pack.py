@@ -12,6 +12,7 @@ import click
 from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
 from gompfs.cli.packing import (
+    CHECK_OPTIONS,
     CODEC_OPTIONS,
     DICTIONARY_OPTIONS,
     GRAMMAR_OPTIONS,
@@ -57,6 +58,7 @@ _SHARED_OPTIONS: Options = [
         help="Do not store what statistics are computed from: archives of text become larger.",
     ),
     *GRAMMAR_OPTIONS,
+    *CHECK_OPTIONS,
     click.option(
         "--sort",
         type=click.Choice(["source", "name"]),
@@ -166,7 +168,7 @@ def _pack_options(values: dict[str, Any]) -> PackOptions:
 
     same_names = ("jobs", "grammar_builder", "mtime_ns", "owner", "group", "block_size", "words", "force")
     same = {name: values[name] for name in same_names if name in values}
-    return PackOptions(**codec_options(values), stats=not values["no_stats"], **same)
+    return PackOptions(**codec_options(values), stats=not values["no_stats"], check=not values["no_check"], **same)
 
 
 def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:

@@ -66,6 +66,14 @@ JOBS_OPTIONS: Options = [
         "-j", "--jobs", type=IntegerRange(0), default=0, help="Number of threads; 0, the default, is one per core."
     ),
 ]
+CHECK_OPTIONS: Options = [
+    click.option(
+        "--no-check",
+        is_flag=True,
+        help="Do not read the archive back: by default, everything that was written is decoded and compared with "
+        "checksums before the archive appears.",
+    ),
+]
 GRAMMAR_OPTIONS: Options = [
     click.option(
         "--grammar",

@@ -9,6 +9,7 @@ import click
 
 from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.packing import (
+    CHECK_OPTIONS,
     CODEC_OPTIONS,
     DICTIONARY_OPTIONS,
     GRAMMAR_OPTIONS,
@@ -41,7 +42,7 @@ from gompfs.model import WORD_RULES
     help="Store what statistics are computed from, or do not. Default: as in ARCHIVE.",
 )
 @click.option("--words", type=click.Choice(WORD_RULES), help=f"{WORDS_HELP} Default: as in ARCHIVE.")
-@with_options([*GRAMMAR_OPTIONS, *QUIET_OPTIONS])
+@with_options([*GRAMMAR_OPTIONS, *CHECK_OPTIONS, *QUIET_OPTIONS])
 @engine_option
 @json_option
 def repack_command(
@@ -82,6 +83,7 @@ def repack_command(
                 jobs=values["jobs"],
                 grammar_builder=values["grammar_builder"],
                 force=force,
+                check=not values["no_check"],
                 progress=progress,
                 **codec_options(values),
             ),

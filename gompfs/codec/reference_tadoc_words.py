@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from gompfs.codec.constants import MAX_EXPANSION_SIZE, WORD_RESTART
+from gompfs.codec.constants import WORD_RESTART
 from gompfs.codec.sequences import PayloadError
 
 _COUNTS = struct.Struct("<II")
@@ -19,7 +19,7 @@ class GlobalWords:
     """The words and separators of the section `words`. Heads of parts refer to them by number."""
 
     def __init__(self, prefix_lengths: bytes, suffixes: list[bytes], separators: list[bytes]) -> None:
-        """Raises PayloadError if a word is empty, too long, or shares more than the word before has."""
+        """Raises PayloadError if a word is empty, or shares more than the word before has."""
         self._prefix_lengths = prefix_lengths
         self._suffixes = suffixes
         self.separators = separators
@@ -31,8 +31,8 @@ class GlobalWords:
             if prefix_length > (size if number % WORD_RESTART else 0):
                 raise PayloadError("a word shares more bytes than the word before it has")
             size = prefix_length + len(suffix)
-            if not 0 < size < MAX_EXPANSION_SIZE:
-                raise PayloadError("a word is empty or too long")
+            if not size:
+                raise PayloadError("a word is empty")
             self.num_bytes += size
 
     @property

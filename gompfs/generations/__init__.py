@@ -6,6 +6,6 @@
 from __future__ import annotations
 
 from gompfs.generations.generation import Newest
-from gompfs.generations.newest import check_generations, find_newest, read_image
+from gompfs.generations.newest import check_generations, check_newest, find_newest, read_image
 
-__all__ = ["Newest", "check_generations", "find_newest", "read_image"]
+__all__ = ["Newest", "check_generations", "check_newest", "find_newest", "read_image"]

@@ -131,13 +131,23 @@ def read_copy(file: ArchiveFile, superblock: Superblock, footer: TrailerFooter) 
 def check_copies(file: ArchiveFile, superblock: Superblock) -> Iterator[str]:
     """Yields the damage of all copies of the indexes of all generations."""
     for link in walk_chain(file, superblock, file.size()):
-        images = set()
-        for copy in range(NUM_COPIES):
-            try:
-                footer = read_footer(file, superblock, link, copy)
-                read_copy(file, superblock, footer)
-                images.add((footer.image_size, footer.image_xxh3))
-            except CorruptIndexError as error:
-                yield f"generation {link.generation}: copy {copy} of the index: {error.message}"
-        if len(images) > 1:
-            yield f"generation {link.generation}: the copies of its index differ"
+        yield from _check_copies_of(file, superblock, link)
+
+
+def check_newest_copies(file: ArchiveFile, superblock: Superblock) -> Iterator[str]:
+    """Yields the damage of both copies of the index of the newest generation."""
+    for link in deque(walk_chain(file, superblock, file.size()), maxlen=1):
+        yield from _check_copies_of(file, superblock, link)
+
+
+def _check_copies_of(file: ArchiveFile, superblock: Superblock, link: Link) -> Iterator[str]:
+    images = set()
+    for copy in range(NUM_COPIES):
+        try:
+            footer = read_footer(file, superblock, link, copy)
+            read_copy(file, superblock, footer)
+            images.add((footer.image_size, footer.image_xxh3))
+        except CorruptIndexError as error:
+            yield f"generation {link.generation}: copy {copy} of the index: {error.message}"
+    if len(images) > 1:
+        yield f"generation {link.generation}: the copies of its index differ"

@@ -39,6 +39,11 @@ def read_image(file: ArchiveFile, superblock: Superblock, footer: Footer | Trail
     return chain.read_copy(file, superblock, footer)
 
 
+def check_newest(file: ArchiveFile, superblock: Superblock) -> Iterator[str]:
+    """Yields the damage of the copies of the newest index. Format version 1 has one copy, which opening it checks."""
+    return chain.check_newest_copies(file, superblock) if superblock.version > 1 else iter(())
+
+
 def check_generations(file: ArchiveFile, superblock: Superblock, footer: Footer | TrailerFooter) -> Iterator[str]:
     """Yields the defects in footers and indexes, except those of the index that `footer` describes."""
     if isinstance(footer, Footer):

@@ -78,6 +78,7 @@ class ContentWriter:
         """
         self.warnings: list[str] = []
         self.num_duplicates = 0
+        self._num_wrong = 0
         self.grammar_size = 0
         self._index = index
         self._writer = writer
@@ -101,7 +102,9 @@ class ContentWriter:
             self._grammar = grammar_collector(options, engine)
         codec = options.data_codec()
         used = dictionary if codec.codec is Codec.GOMPRESSO_BIT else None
-        self._stream = StreamWriter(writer, engine, block_size, codec, part_size, used)
+        # A GPU decodes the blocks that it encodes, and compares them.
+        self._check = options.check and engine.name != "gpu"
+        self._stream = StreamWriter(writer, engine, block_size, codec, part_size, used, check=self._check)
 
     @property
     def takes_files(self) -> bool:
@@ -158,6 +161,12 @@ class ContentWriter:
             self.grammar_size = write_grammar(self._grammar, segment, section, self._index)
         elif self._text is not None:
             self._write_words(segment, self._text.word_section())
+        self._num_wrong += self._stream.num_wrong + (self._text.num_wrong if self._text is not None else 0)
+        if self._num_wrong:
+            self.warnings.append(
+                f"{self._num_wrong} blocks did not decode to their content, and were stored in another codec; "
+                "this is a defect of gompfs or of this computer"
+            )
         if num_wrong := self._engine.num_reencoded - self._num_reencoded:
             self.warnings.append(f"the GPU encoded {num_wrong} blocks wrongly; the CPU encoded them again")
 
@@ -168,6 +177,7 @@ class ContentWriter:
             section = self._section(options)
             section.append(words)
             blocks = section.finish()
+            self._num_wrong += section.num_wrong
             num_stored = sum(block.compressed_size - BLOCK_HEADER_SIZE for block in blocks)
             if num_word_bytes(words) <= max_word_bytes(num_stored):
                 break
@@ -188,7 +198,7 @@ class ContentWriter:
         return blocks
 
     def _section(self, codec: CodecOptions) -> StreamWriter:
-        return StreamWriter(self._writer, self._engine, self._block_size, codec)
+        return StreamWriter(self._writer, self._engine, self._block_size, codec, check=self._check)
 
     def abandon(self) -> None:
         """Stop all work in progress."""

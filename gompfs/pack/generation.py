@@ -35,6 +35,7 @@ from gompfs.index.reader import IndexReader
 from gompfs.index.writer import IndexWriter
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.new_file import TemporaryIndex, naming
+from gompfs.pack.read_back import UnfinishedArchive, read_back
 from gompfs.pack.stream import BlockWriter
 
 if TYPE_CHECKING:
@@ -61,12 +62,13 @@ class NewGeneration:
 
 
 @contextmanager
-def new_generation(archive: Path) -> Iterator[NewGeneration]:
+def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[NewGeneration]:
     """Append what the body writes to `writer` and `index`; it becomes valid when the body has ended.
 
     Everything is synced before the few bytes that make the new generation valid are written, so that a crash or an
-    exception leaves the archive as it was. Only bytes appended here are ever cut off. Raises PackError, also if bytes
-    follow the newest generation, or ArchiveFormatError for a damaged archive.
+    exception leaves the archive as it was. Only bytes appended here are ever cut off. With `check`, the generation is
+    read back on `num_threads` threads before. Raises PackError, also if bytes follow the newest generation, or
+    ArchiveFormatError for a damaged archive.
     """
     with naming(archive), locked_archive(archive) as descriptor:
         file = LocalFile(descriptor)
@@ -86,6 +88,9 @@ def new_generation(archive: Path) -> Iterator[NewGeneration]:
                 last = _end(writer, index.finish(), newest, start)
                 end.flush()
                 os.ftruncate(descriptor, max(writer.archive_offset, last.archive_offset + len(last.content)))
+                if check:
+                    written = UnfinishedArchive(descriptor, last.archive_offset, last.content)
+                    read_back(written, archive, number, num_threads)
                 # What makes the generation valid must not reach the disk before the data that it refers to.
                 os.fsync(descriptor)
                 os.pwrite(descriptor, last.content, last.archive_offset)

@@ -39,7 +39,7 @@ def add_grammars(
     of each piece of text. A crash leaves the archive as it was (see new_generation). Raises PackError, also if another
     process has added to the archive, or the error of a damaged file.
     """
-    with new_generation(archive) as grown:
+    with new_generation(archive, check=True, num_threads=engine.num_threads) as grown:
         if grown.number != generation + 1:
             raise PackError("another process has added to the archive", path=archive)
         words = grown.base.meta().get("words", PackOptions.words)

@@ -20,6 +20,7 @@ from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.dictionary import read_dictionary, sources_with_dictionary
 from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_index, write_trailers
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
+from gompfs.pack.read_back import UnfinishedArchive, read_back
 from gompfs.pack.segment import SegmentBuilder
 from gompfs.pack.sources.base import Source, SourceEntry
 from gompfs.pack.sources.file_run import FileRun
@@ -67,9 +68,9 @@ def pack_archive(
 ) -> PackReport:
     """Pack `sources` into a new archive at `target`, which appears complete or not at all.
 
-    The same entries and options give the same bytes. With `options.force`, an existing archive is replaced, and its
-    mode and owner are kept; if `target` is a symlink to it, the symlink stays. Raises PackError; also if `target`
-    exists without `options.force`, or is not an archive.
+    The same entries and options give the same bytes. With `options.check`, the archive is read back before it appears.
+    With `options.force`, an existing archive is replaced, and its mode and owner are kept; if `target` is a symlink to
+    it, the symlink stays. Raises PackError; also if `target` exists without `options.force`, or is not an archive.
     """
     started = time.monotonic()
     with naming(target), ExitStack() as stack:
@@ -80,6 +81,8 @@ def pack_archive(
             if descriptor is not None:
                 _skip_inode(sources, os.fstat(descriptor))
         report = _write_archive(new.descriptor, sources, options, engine, progress)
+        if options.check:
+            read_back(UnfinishedArchive(new.descriptor), target, 1, engine.num_threads)
         if old is None:
             os.fchmod(new.descriptor, 0o666 & ~_umask())
         else:
@@ -157,7 +160,7 @@ def add_to_archive(
     archive.
     """
     started = time.monotonic()
-    with new_generation(archive) as grown:
+    with new_generation(archive, check=options.check, num_threads=engine.num_threads) as grown:
         _skip_inode(sources, grown.status)
         words = grown.base.meta().get("words", options.words)
         options = replace(options, words=words, version=grown.version)

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, BinaryIO
 
-from xxhash import xxh3_128
+from xxhash import xxh3_128, xxh3_128_digest
 
+from gompfs._native.codec import decode_blocks
 from gompfs._native.sources import ContentCopier
-from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, CodecOptions, EncodedBlock
+from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, Codec, CodecOptions, EncodedBlock
 from gompfs.engine import Engine
+from gompfs.engine.cpu import CpuEngine
 from gompfs.model import PartKind, WrittenBlock
 
 if TYPE_CHECKING:
@@ -75,16 +77,21 @@ class StreamWriter:
         codec: CodecOptions,
         part_size: int | None = None,
         dictionary: Dictionary | None = None,
+        *,
+        check: bool = False,
     ) -> None:
         """With `part_size`, a part ends after that many bytes, unless `end_part` ends it before.
 
-        With a `dictionary`, blocks may copy from it.
+        With a `dictionary`, blocks may copy from it. With `check`, blocks are decoded again, and one that does not
+        give its content is replaced by one that stores it.
         """
         self._writer = writer
         self._engine = engine
         self._block_size = block_size
         self._codec = codec
         self._dictionary = dictionary
+        self._check = check
+        self.num_wrong = 0  # blocks that did not decode to their content
         self._max_part_size = part_size
         self._batch_size = max(engine.encode_batch_bytes // block_size, 1) * block_size
         self._batch: memoryview | None = None  # the next batch, of which _num_filled bytes are there
@@ -223,9 +230,28 @@ class StreamWriter:
         self._num_filled = 0
         while len(self._batches) >= self._max_batches:
             self._batches.popleft().result()
-        encode = self._engine.encode_blocks
-        encoded = self._encoder.submit(encode, batch, self._block_size, self._codec, self._dictionary)
+        encoded = self._encoder.submit(self._encode, batch)
         self._batches.append(self._output.submit(self._write, encoded))
+
+    def _encode(self, batch: memoryview) -> list[EncodedBlock]:
+        blocks = self._engine.encode_blocks(batch, self._block_size, self._codec, self._dictionary)
+        return self._checked(batch, blocks) if self._check else blocks
+
+    def _checked(self, batch: memoryview, blocks: list[EncodedBlock]) -> list[EncodedBlock]:
+        """Decode the blocks of a batch. Returns them, with stored blocks in place of those that give other bytes."""
+        engine, size = self._engine, self._block_size
+        pieces = [batch[start : start + size] for start in range(0, len(batch), size)]
+        sizes = [len(piece) for piece in pieces]
+        symbols = [self._dictionary.table] * len(pieces) if self._dictionary is not None else None
+        out = engine.allocate(len(batch))
+        decode_blocks([block.data for block in blocks], out, False, engine.num_threads, sizes, symbols)
+        if xxh3_128_digest(out) == xxh3_128_digest(batch):
+            return blocks
+        for number, piece in enumerate(pieces):
+            if bytes(out[number * size : number * size + len(piece)]) != bytes(piece):
+                blocks[number : number + 1] = CpuEngine(1).encode_blocks(piece, size, CodecOptions(Codec.STORED))
+                self.num_wrong += 1
+        return blocks
 
     def _write(self, encoded: Future[list[EncodedBlock]]) -> None:
         self._blocks += self._writer.write(encoded.result())

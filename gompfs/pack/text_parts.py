@@ -97,6 +97,11 @@ class TextParts:
                 encoded = [EncodedBlock(block, Codec(codec), size) for block, codec, size in blocks]
                 yield kind, next(sizes), _encoded(head) if head else None, encoded
 
+    @property
+    def num_wrong(self) -> int:
+        """The number of grammars and blocks that did not decode to their text, and were encoded in another way."""
+        return self._native.num_wrong
+
     def word_section(self) -> bytes:
         """Returns the words and separators that several parts use, as the section `words`."""
         return self._native.word_section()

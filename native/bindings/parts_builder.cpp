@@ -19,6 +19,7 @@
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
 #include "common/contents.h"
+#include "parts/word_section.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -110,9 +111,16 @@ nb::list next_parts(PartsBuilder& builder) {
 
 nb::bytes word_section(const PartsBuilder& builder) { return to_bytes(builder.word_section()); }
 
+void check_word_section(nb::handle section, std::uint64_t max_bytes) {
+    const BufferView view(section, PyBUF_SIMPLE);
+    const nb::gil_scoped_release release;
+    const WordSection read(view.bytes(), max_bytes);
+}
+
 }  // namespace
 
 void bind_parts_builder(nb::module_& parts) {
+    parts.def("check_word_section", &check_word_section, "section"_a, "max_bytes"_a);
     nb::class_<PartsBuilder>(parts, "PartsBuilder")
         .def("__init__", &init, "word_rule"_a, "word_characters"_a, "block_size"_a, "part_size"_a,
              "num_threads"_a, "directory"_a, "max_shared_bytes"_a = ~std::uint32_t{0})

@@ -40,10 +40,10 @@ std::vector<Expansion> expansions_of(const Head& head, const WordSection& words)
             add(local[index].size() + are_words, are_words);
         }
         for (const std::uint32_t number : numbers) {
-            if (number >= global.size()) {
+            if (number >= global.size() || global.stored(number).size() > kMaxExpansionSize) {
                 fail_part();
             }
-            add(global[number].size() + are_words, are_words);
+            add(global.stored(number).size(), are_words);
         }
     };
     if (head.has_splitter) {

@@ -151,7 +151,7 @@ bool PoolBuilder::add_global_tokens(const TokenList& tokens, std::span<const std
             tokens.prefetch_bytes(numbers[index + kDistance]);
         }
         const Bytes token = tokens.stored(numbers[index]);
-        if (token.size() > at.room()) {
+        if (token.size() > kMaxExpansionSize || token.size() > at.room()) {
             return false;
         }
         if (token.size() <= kCopySize && tokens_end - token.data() >= std::ptrdiff_t{kCopySize})

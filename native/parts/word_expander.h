@@ -99,8 +99,10 @@ class WordExpander {
     // This many bytes after an expansion may be overwritten.
     static constexpr std::size_t kMargin = 32;
 
-    explicit WordExpander(Bytes suffixes)
-        : begin_(suffixes.data()),
+    // A word and its space have at most max_size bytes.
+    explicit WordExpander(Bytes suffixes, std::size_t max_size = kMaxExpansionSize)
+        : max_size_(max_size),
+          begin_(suffixes.data()),
           end_(begin_ + suffixes.size()),
           next_(begin_),
           spaces_(suffixes) {}
@@ -117,8 +119,7 @@ class WordExpander {
         }
         const auto suffix = static_cast<std::size_t>(space - start);
         const std::size_t size = prefix + suffix + 1;
-        if (prefix >= before_size_ || size == 1 || size > kMaxExpansionSize || size > room)
-            [[unlikely]] {
+        if (prefix >= before_size_ || size == 1 || size > max_size_ || size > room) [[unlikely]] {
             return 0;
         }
         next_ = space + 1;
@@ -160,6 +161,7 @@ class WordExpander {
         std::memcpy(out + prefix, suffix, suffix_size);
     }
 
+    const std::size_t max_size_;
     const std::uint8_t* const begin_;
     const std::uint8_t* const end_;
     const std::uint8_t* next_;

@@ -59,7 +59,8 @@ bool expand_group(const WordGroup* group, Bytes prefixes, std::uint32_t* ends, s
     // The expander may write after the end of the group, where another thread writes.
     const std::size_t size = group[1].start - group[0].start;
     buffer.resize(std::max(buffer.size(), size + WordExpander::kMargin));
-    WordExpander expander({group[0].suffixes, group[1].suffixes});
+    // Words that are too long for a head are read too: only heads that refer to them are damaged.
+    WordExpander expander({group[0].suffixes, group[1].suffixes}, size);
     std::size_t at = 0;
     for (std::size_t index = 0; index < prefixes.size(); ++index) {
         const std::size_t expanded =

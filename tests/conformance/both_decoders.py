@@ -65,6 +65,7 @@ def read_words(section: bytes) -> GlobalWords:
     words.section = section  # type: ignore[attr-defined]
     of_words, of_separators = _some(words.num_words), _some(len(words.separators))
     step = MAX_POOL_SIZE // MAX_EXPANSION_SIZE  # so many fit into a pool
+    of_words = [number for number in of_words if len(words.word(number)) < MAX_EXPANSION_SIZE]  # heads can use these
     for first in range(0, max(len(of_words), len(of_separators)), step):
         numbers = of_words[first : first + step]
         _compare_tokens(section, numbers, [], [words.word(number) + b" " for number in numbers])

@@ -59,6 +59,15 @@ def in_order_program() -> Path:
     return _link([Path(__file__).with_name("in_order_check.cpp")], ["-pthread"], sanitized=True)
 
 
+def wrong_encoder_program() -> Path:
+    """Returns wrong_encoder_check.cpp, which builds parts with a wrong encoder, with the same sanitizers."""
+    core = _core_sources("codec", "common", "grammar", "parts")
+    sources = [path for path in core if path.name != "tadoc_encoder.cpp"]
+    return _link(
+        [*sources, Path(__file__).with_name("wrong_encoder_check.cpp")], ["-pthread", "-lcrypto"], sanitized=True
+    )
+
+
 def run_kernels_program() -> Path:
     """Returns run_kernels.cpp, which decodes with the kernels, as a program with the same sanitizers."""
     sources = [*_core_sources("codec"), _CUDA_ON_HOST, Path(__file__).with_name("run_kernels.cpp")]
@@ -196,3 +205,4 @@ if __name__ == "__main__":
     tadoc_program()
     item_rows_program()
     in_order_program()
+    wrong_encoder_program()

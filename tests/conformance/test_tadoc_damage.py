@@ -11,13 +11,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from both_decoders import decode_tadoc, frame, read_block, read_head, read_words
+from both_decoders import decode_tadoc, frame, head_of_global_tokens, read_block, read_head, read_words
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
 from tadoc_grammar import Grammar, Piece, Rule, Symbol, Token
 
 from gompfs._native.grammar import WordRule, read_parts_grammar
 from gompfs.codec import Codec, reference_tadoc
-from gompfs.codec.constants import MAX_BLOCK_SIZE, MAX_HEAD_PAYLOAD, MAX_POOL_SIZE, MAX_SIZE_WIDTH, NUM_CLASSES
+from gompfs.codec.constants import (
+    MAX_BLOCK_SIZE,
+    MAX_EXPANSION_SIZE,
+    MAX_HEAD_PAYLOAD,
+    MAX_POOL_SIZE,
+    MAX_SIZE_WIDTH,
+    NUM_CLASSES,
+)
 from gompfs.codec.reference_tadoc import Part
 from gompfs.codec.sequences import PayloadError
 
@@ -373,11 +380,7 @@ SECTIONS = {
     "separators": (struct.pack("<II", 0, 2) + b"\1\0\1\0;", UNFILLED),
     "more": (struct.pack("<II", 1, 0) + b"\0a !", UNFILLED),
     "an empty separator": (struct.pack("<II", 0, 2) + b"\1\0\0\0;", UNFILLED),
-    "an empty word": (struct.pack("<II", 1, 0) + b"\0 ", "a word is empty or too long"),
-    "a word of 65,535 bytes": (struct.pack("<II", 1, 0) + b"\0" + b"w" * 65535 + b" ", "a word is empty or too long"),
-    "a longer word by its prefix": (
-        struct.pack("<II", 2, 0) + b"\0\1" + b"w" * 65534 + b" " + b"w" * 65534 + b" ", "a word is empty or too long",
-    ),
+    "an empty word": (struct.pack("<II", 1, 0) + b"\0 ", "a word is empty"),
     "a prefix of the first word": (struct.pack("<II", 1, 0) + b"\1a ", PREFIX),
     "a prefix longer than the word before": (struct.pack("<II", 2, 0) + b"\0\3ab c ", PREFIX),
     "a prefix of word 256": (struct.pack("<II", 257, 0) + b"\0" * 256 + b"\1" + b"a " * 257, PREFIX),
@@ -389,6 +392,20 @@ def test_section_of_words(name: str) -> None:
     section, message = SECTIONS[name]
     with pytest.raises(PayloadError, match=f"^{message}$"):
         read_words(section)
+
+
+@pytest.mark.parametrize("size", [MAX_EXPANSION_SIZE - 1, MAX_EXPANSION_SIZE, MAX_EXPANSION_SIZE + 1, 200_000])
+def test_a_long_word_in_the_section(size: int) -> None:
+    """If a word is too long for heads, only the heads that refer to it are damaged."""
+    long = GlobalTokens([b"shared", b"s" * size, b"word"], [b"\n"])
+    words = read_words(long.section())
+    assert read_head(head_of_global_tokens([0, 2], [0]), 13, words).pool == b"shared word \n"
+    head = head_of_global_tokens([0, 1], [0])
+    if size < MAX_EXPANSION_SIZE:
+        assert len(read_head(head, size + 9, words).pool) == size + 9
+    else:
+        with pytest.raises(PayloadError, match=r"^the expansion of a symbol is too long$"):
+            read_head(head, size + 9, words)
 
 
 def test_an_empty_section_of_words() -> None:

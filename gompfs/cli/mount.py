@@ -92,7 +92,7 @@ mount_command.help = "\n".join(
 @click.option("--force", is_flag=True, help="Detach the mount and abort all requests that a hung daemon left open.")
 @click.pass_context
 def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool, force: bool) -> None:
-    """Unmount the archive at each MOUNTPOINT, even if its daemon has died or hangs.
+    """Unmount each MOUNTPOINT, even if its daemon has died or hangs.
 
     What is not a mount of gompfs is refused; umount(8) unmounts that.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gompfs.cli.application import leave_on_sigterm
+from gompfs.cli.grep_targets import is_archive
 from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
 from gompfs.cli.packing import (
     CHECK_OPTIONS,
@@ -25,7 +26,7 @@ from gompfs.cli.packing import (
     with_options,
 )
 from gompfs.cli.parameters import engine_option, json_option, parse_size_option
-from gompfs.errors import OptionError
+from gompfs.errors import OptionError, display_path
 from gompfs.model import WORD_RULES
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ _SHARED_OPTIONS: Options = [
     ),
     click.option(
         "--exclude-from", metavar="FILE", multiple=True, help="Read exclude patterns from FILE, one per line."
+    ),
+    click.option(
+        "--prefix",
+        metavar="DIR",
+        help="Put all entries below the directory DIR of the archive, a relative path; what would be the root becomes "
+        "DIR. --exclude does not see DIR.",
     ),
     click.option(
         "-x", "--one-file-system", is_flag=True, help="Store mount points of other file systems as empty directories."
@@ -113,11 +120,11 @@ _SHARED_OPTIONS: Options = [
 @engine_option
 @json_option
 def pack_command(sources: tuple[str, ...], archive: str, *, force: bool, as_json: bool, **values: Any) -> None:
-    """Pack SOURCEs into a new ARCHIVE.
+    """Pack SOURCEs into a new ARCHIVE, the last argument.
 
     A SOURCE is a directory, a file, a .tar (plain, .gz, .bz2, .xz or .zst), a .zip, or - for a tar on
     standard input. If the only SOURCE is a directory, it becomes the root of the archive. With several SOURCEs,
-    each is stored under its own name.
+    each is stored under its own name. `--prefix DIR` gives one directory a name too.
 
     With --force, an existing archive is replaced once the new one is complete, and keeps its mode and owner. If
     ARCHIVE is a symbolic link, the file that the link points to is replaced.
@@ -132,7 +139,11 @@ def pack_command(sources: tuple[str, ...], archive: str, *, force: bool, as_json
 @engine_option
 @json_option
 def add_command(sources: tuple[str, ...], archive: str, *, as_json: bool, **values: Any) -> None:
-    """Add SOURCEs to ARCHIVE. A new entry replaces an existing entry with the same path.
+    """Add SOURCEs to ARCHIVE, the last argument.
+
+    A new entry replaces an existing entry with the same path. If the only SOURCE is a directory, what is in it is
+    added to the root of the archive. With several SOURCEs, each is added under its own name. `--prefix DIR` adds to
+    the directory DIR instead of the root, and makes it if necessary.
 
     ARCHIVE stays readable the whole time. If add is interrupted, readers ignore the unfinished part; run `gompfs
     repair` before the next add.
@@ -146,6 +157,7 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
     from gompfs.pack import add_to_archive, check_target, pack_archive
 
     leave_on_sigterm()
+    _check_order(specs, target)
     check_target(specs, target)
     options = _pack_options(values)
     sources = _open_sources(specs, values)
@@ -160,7 +172,23 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
             return add_to_archive(target, sources, options, engine=engine, progress=progress)
         return pack_archive(sources, target, options, engine=engine, progress=progress)
 
-    run_packing(target, total_size, pack, quiet=values["quiet"], as_json=as_json)
+    notes = [note] if adds and (note := _note_on_root(specs, values)) else []
+    run_packing(target, total_size, pack, quiet=values["quiet"], as_json=as_json, notes=notes)
+
+
+def _check_order(specs: Sequence[str], target: Path) -> None:
+    """Raises OptionError if the archive was named first, and not last."""
+    if not is_archive(str(target)) and (target.is_dir() or (target.is_file() and is_archive(specs[0]))):
+        what = "is a directory" if target.is_dir() else "is not an archive"
+        raise OptionError(f"{what}; ARCHIVE is the last argument, after the SOURCEs", path=target)
+
+
+def _note_on_root(specs: Sequence[str], values: dict[str, Any]) -> str:
+    """Returns a line about where a directory went that was added alone; an empty one if that needs no words."""
+    if len(specs) > 1 or values["prefix"] is not None or not os.path.isdir(specs[0]):
+        return ""
+    name = display_path(os.path.basename(os.path.realpath(specs[0])))
+    return f"what is in {display_path(specs[0])} is now in the root of the archive; --prefix {name} makes a directory"
 
 
 def _pack_options(values: dict[str, Any]) -> PackOptions:
@@ -184,6 +212,7 @@ def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:
             exclude_from=values["exclude_from"],
             one_file_system=values["one_file_system"],
             skip_unreadable=values["skip_unreadable"],
+            prefix=values["prefix"],
         )
         for spec in specs
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,8 +120,12 @@ def run_packing(
     *,
     quiet: bool,
     as_json: bool,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Call `run`, which packs, show its progress, and print its report. `total_size` is called if progress is shown."""
+    """Call `run`, which packs, show its progress, and print its report, with `notes`.
+
+    `total_size` is called if progress is shown.
+    """
     with progress_bar(target.name, total_size, quiet=quiet) as bar:
         report = run((lambda state: bar.update(state.size)) if bar is not None else None)
     for warning in report.warnings:
@@ -129,11 +133,11 @@ def run_packing(
     if as_json:
         print_json({**dataclasses.asdict(report), "ratio": round(ratio(report.size, report.added_size), 4)})
     elif not quiet:
-        _print_summary(target, report)
+        _print_summary(target, report, notes)
 
 
-def _print_summary(target: Path, report: PackReport) -> None:
-    """Print what was packed, in one to three lines."""
+def _print_summary(target: Path, report: PackReport, notes: Sequence[str]) -> None:
+    """Print what was packed, in a few lines."""
     rate = report.size / report.seconds if report.seconds else 0.0
     sizes = f"{human_size(report.size)} -> {human_size(report.added_size)}"
     speed = f"{report.seconds:.1f} s, {human_size(rate)}/s"
@@ -146,6 +150,7 @@ def _print_summary(target: Path, report: PackReport) -> None:
         lines.append(f"  of which grammar for statistics: {human_size(report.grammar_size)}")
     if report.num_duplicates:
         lines.append(f"  {_counted(report.num_duplicates, 'duplicate file', 'duplicate files')}, stored once")
+    lines += [f"  {note}" for note in notes]
     for line in lines:
         print_line(line.encode())
 

@@ -161,7 +161,7 @@ class SegmentBuilder:
         if not entry.path:
             ino = self._directories[b""] = self._take_numbers(1)
             return ino
-        self._directory(entry.path.rpartition(b"/")[0])
+        self._directory(entry.path.rpartition(b"/")[0], entry)
         ino = self._take_numbers(1)
         if kind == stat.S_IFDIR:
             self._directories[entry.path] = ino
@@ -179,11 +179,16 @@ class SegmentBuilder:
         parent, _, name = path.rpartition(b"/")
         self._index.add_name(self._directory(parent), name, ino)
 
-    def _directory(self, path: bytes) -> int:
-        """Returns the inode number of a directory. Creates it with default attributes if no entry did."""
+    def _directory(self, path: bytes, below: SourceEntry | None = None) -> int:
+        """Returns the inode number of a directory. Creates it if no entry did.
+
+        It then has the owner, group and time of `below`, an entry below it.
+        """
         ino = self._directories.get(path)
         if ino is None:
             entry = SourceEntry(path, _DEFAULT_DIRECTORY_MODE, mtime_ns=self._options.mtime_ns or 0)
+            if below is not None:
+                entry.uid, entry.gid, entry.mtime_ns = below.uid, below.gid, below.mtime_ns
             ino = self._number_for(entry, stat.S_IFDIR)
             if path:
                 self._name(path, ino)

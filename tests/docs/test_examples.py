@@ -131,6 +131,17 @@ def test_commands_of_a_guide_succeed(page: str, home: Path) -> None:
         assert done.returncode == 0, (script, done.stdout, done.stderr)
 
 
+def test_the_guide_to_packing_runs_from_start_to_end(home: Path) -> None:
+    """Its commands follow each other in one directory: a later one failed because the archive existed."""
+    shutil.copy(home / "sources.tar", home / "work")
+    lines = "\n".join(blocks(ROOT / "docs/howto/pack.md", "")).replace("sources.tar.zst", "sources.tar").splitlines()
+    script = "\n".join(["set -e", *(line for line in lines if not line.startswith("ssh "))])
+    environment = session_environment() | {"HOME": str(home)}
+    command = ["bash", "-c", script]
+    done = subprocess.run(command, cwd=home / "work", env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (script, done.stdout, done.stderr)
+
+
 def invocations(page: Path) -> Iterator[list[str]]:
     """The arguments of each `gompfs` that the shell blocks of a page run."""
     for block in blocks(page, "") + blocks(page, "console"):

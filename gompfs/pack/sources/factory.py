@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from gompfs.errors import PackError, display_path
+from gompfs.errors import OptionError, PackError, display_path
+from gompfs.model import MAX_NAME_SIZE
 from gompfs.pack.sources.base import FileContent, Source, SourceEntry
 from gompfs.pack.sources.directory import DirectorySource, FileSource
 from gompfs.pack.sources.exclude import ExcludeRules, read_patterns
@@ -76,6 +77,7 @@ def open_source(
     exclude_from: Sequence[str | os.PathLike[str]] = (),
     one_file_system: bool = False,
     skip_unreadable: bool = False,
+    prefix: str | os.PathLike[str] | None = None,
 ) -> Source:
     """Returns the source for a directory, a file, an archive to unpack (.tar of any compression, .zip) or `-`.
 
@@ -83,8 +85,33 @@ def open_source(
     zip archives always keep their own names. `-`, or a path of a pipe, is a tar of any compression. `exclude` are
     patterns, `exclude_from` pattern files (see `gompfs.pack.sources.exclude`); they apply to the entries of a directory
     or an archive. With `one_file_system`, mount points stay empty. With `skip_unreadable`, an unreadable local file is
-    only a warning. Raises PackError if nothing is at `spec`, OptionError for a bad pattern.
+    only a warning. With a `prefix`, a relative path, all entries are below that directory, which takes the place of the
+    root. Raises PackError if nothing is at `spec`, OptionError for a bad pattern or prefix.
     """
+    directory = None if prefix is None else clean_prefix(prefix)
+    source = _open_source(spec, alone, exclude, exclude_from, one_file_system, skip_unreadable)
+    return source if directory is None else PrefixedSource(source, directory)
+
+
+def clean_prefix(prefix: str | os.PathLike[str]) -> bytes:
+    """Returns a prefix as paths of entries are: without empty parts, and `.`. Raises OptionError."""
+    path = os.fsencode(prefix)
+    parts = [part for part in path.split(b"/") if part not in (b"", b".")]
+    if path.startswith(b"/") or b".." in parts or not parts:
+        raise OptionError("the prefix must be a relative path of a directory, without '..'", path=prefix)
+    if b"\0" in path or any(len(part) > MAX_NAME_SIZE for part in parts):
+        raise OptionError(f"the prefix has a name of more than {MAX_NAME_SIZE} bytes, or a NUL", path=prefix)
+    return b"/".join(parts)
+
+
+def _open_source(
+    spec: str | os.PathLike[str],
+    alone: bool,
+    exclude: Sequence[str | bytes],
+    exclude_from: Sequence[str | os.PathLike[str]],
+    one_file_system: bool,
+    skip_unreadable: bool,
+) -> Source:
     rules = ExcludeRules([*exclude, *(pattern for file in exclude_from for pattern in read_patterns(file))])
     if os.fspath(spec) == STANDARD_INPUT:
         from gompfs.pack.sources.tar import TarSource

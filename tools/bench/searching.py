@@ -65,10 +65,13 @@ def _searchers(tree: Path, archive: Path | None, scratch: Path, place: Path) -> 
     gomp, tar, index = archive or scratch / "it.gomp", scratch / "it.tar.gz", scratch / "csearch"
     pack = () if archive else (*GOMPFS, "pack", "-q", tree, gomp)
     ours = (*GOMPFS, "grep", "-n", "--sort=path")
+    in_any_order = (*GOMPFS, "grep", "-n", "-e")
     ripgrep = ("rg", "--no-config", "-uu", "-n")
     csearch = {"CSEARCHINDEX": str(index)}
     return [
         _Searcher("gompfs grep", (*ours, "-e"), (gomp,), make=pack, stored=gomp, is_like_ripgrep=True),
+        _Searcher("gompfs grep, any order", in_any_order, (gomp,)),
+        _Searcher("gompfs grep, mount", in_any_order, (".",), place),
         _Searcher("gompfs grep --read-all", (*ours, "--read-all", "-e"), (gomp,), is_like_ripgrep=True),
         _Searcher(
             "rg --sort path, tree", (*ripgrep, "--sort=path", "-e"), (), tree, programs=("rg",), is_like_ripgrep=True

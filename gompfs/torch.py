@@ -24,7 +24,7 @@ from gompfs.archive.index_arrays import all_extents, file_sizes
 from gompfs.arrays.line_index import LineIndex
 from gompfs.arrays.memory import device_number
 from gompfs.engine import select_engine
-from gompfs.errors import ArchiveFormatError, CorruptIndexError, OptionError
+from gompfs.errors import ArchiveFormatError, CorruptIndexError, EntryNotFoundError, OptionError
 from gompfs.files import AnyPath, ArchiveFiles
 from gompfs.options import GpuOptions
 
@@ -70,8 +70,8 @@ class ArchiveDataset:
     ) -> None:
         """Opens the archive, and finds the samples.
 
-        Raises OptionError for wrong arguments, and the errors of `gompfs.open` and, with `lines`, of `read_many`; then
-        also MemoryError if there are too many lines.
+        Raises OptionError for wrong arguments, EntryNotFoundError if no file matches a pattern other than `*`, and the
+        errors of `gompfs.open` and, with `lines`, of `read_many`; then also MemoryError if there are too many lines.
         """
         if output not in OUTPUTS:
             raise OptionError(f"unknown output {output!r}; use one of {', '.join(OUTPUTS)}")
@@ -97,6 +97,8 @@ class ArchiveDataset:
             if files != "*":
                 inos = _matching(self.files.archive, re.compile(fnmatch.translate(files)))
                 columns = columns[np.isin(columns[:, 0], np.array(inos, np.int64))]
+                if not len(columns):  # as torchvision's ImageFolder does: a typing error would be an epoch of nothing
+                    raise EntryNotFoundError(f"no file matches {files!r}", archive=self._path)
         if (columns[:, 1] < 0).any():
             raise CorruptIndexError("table inode has impossible sizes", archive=self._path)
         return columns[:, 0].copy(), columns[:, 1].copy()

@@ -7,7 +7,7 @@ import stat
 import threading
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from gompfs._native.blocks import FailureReason, ReadFailure, StoredSizes
 from gompfs._native.parts import PartHeads
@@ -92,6 +92,12 @@ class Archive(Entries):
             self._file.close()
             raise
         call_in_child(self, Archive._inherit)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an open archive cannot be pickled: open it in each process by its path; gompfs.torch.ArchiveDataset and "
+            "the fsspec file system can be pickled"
+        )
 
     def _open(self) -> None:
         newest = find_newest(self._file)

@@ -18,13 +18,14 @@ from pathlib import Path
 from gompfs.archive.archive import Archive
 from gompfs.archive.entries import names_in
 from gompfs.archive.interrupts import Deferral
-from gompfs.archive.target_tree import TargetTree, file_identity
+from gompfs.archive.target_tree import FULL, TargetTree, file_identity
 from gompfs.errors import ExtractError, GompfsError, display_path
 from gompfs.model import Inode
 
 _COPY_SIZE = 4 << 20
 _MAX_VECTORS = 512
 _SET_ID_BITS = stat.S_ISUID | stat.S_ISGID
+
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -41,6 +42,8 @@ class Extractor:
 
     A file, symlink or device replaces an existing entry of the same name, except for a directory that is not empty. A
     directory replaces an existing entry too; if that is a directory, both are merged. All of this is as in tar -x.
+
+    A file system that is full ends the extraction: every file after that would be one more error.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class Extractor:
     def extract(self, paths: Iterable[bytes]) -> None:
         """Extract each path with everything below it, or the whole archive if there are no paths.
 
-        Raises OSError if the target cannot be made or opened.
+        Raises OSError if the target cannot be made or opened, or if its file system or the user's quota is full.
         """
         self._target.mkdir(parents=True, exist_ok=True)
         tree = TargetTree(self._target, self._set_attributes, self._report)
@@ -117,6 +120,8 @@ class Extractor:
             error.path = error.path or display_path(path)
             self._report(error)
         except (OSError, ValueError) as error:  # ValueError: a zero byte in the target of a symlink
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise OSError(error.errno, error.strerror, display_path(path)) from error
             reason = error.strerror if isinstance(error, OSError) else None
             self._report(ExtractError(reason or str(error), path=path))
 

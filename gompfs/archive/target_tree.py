@@ -16,12 +16,16 @@ directory. The chain is kept as a stack. Invariants:
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 
-from gompfs.errors import ExtractError, GompfsError
+from gompfs.errors import ExtractError, GompfsError, display_path
 from gompfs.model import Inode
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors after which nothing more can be written."""
 
 _MAX_OPEN = 16
 _OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -80,7 +84,8 @@ class TargetTree:
     def enter(self, path: bytes, inode: Inode | None) -> None:
         """Make a directory in the current one, unless it exists, and make it the current one.
 
-        `inode` holds its attributes. A directory that cannot be made is reported and counts as lost.
+        `inode` holds its attributes. A directory that cannot be made is reported and counts as lost. Raises OSError if
+        the file system is full.
         """
         if not path:
             self._stack[0].inode = inode
@@ -91,6 +96,8 @@ class TargetTree:
         try:
             descriptor = _make(path.rpartition(b"/")[2], parent, may_replace=inode is not None)
         except OSError as error:
+            if error.errno in FULL:
+                raise OSError(error.errno, error.strerror, display_path(path)) from error
             self._on_error(ExtractError(error.strerror or str(error), path=path))
         self._stack.append(_Directory(len(path), descriptor, inode))
         self._path = path

@@ -6,12 +6,8 @@ import gc
 import io
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from gompfs import __version__
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 __all__ = ["main"]
 
@@ -61,7 +57,7 @@ def print_version() -> None:
 class _StandardOutput(io.FileIO):
     """Names standard output in the errors of writing, as other files are named in theirs."""
 
-    def write(self, content: Buffer, /) -> int:
+    def write(self, content: bytes | memoryview, /) -> int:  # type: ignore[override]
         """Write, and return the number of bytes that were written. Raises OSError."""
         try:
             return super().write(content)

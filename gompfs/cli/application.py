@@ -128,8 +128,22 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command and its arguments. A path stands for `mount PATH`: mount.fuse3 runs gompfs without a command."""
-        return super().resolve_command(ctx, ["mount", *args] if "/" in args[0] else args)
+        """The command and its arguments. A path stands for `mount PATH`: mount.fuse3 runs gompfs without a command.
+
+        `help COMMAND` stands for `COMMAND --help`.
+        """
+        if "/" in args[0]:
+            args = ["mount", *args]
+        elif args[0] == "help" and not ctx.resilient_parsing:
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
+            args = [args[1], "--help"]
+        if args[0] not in COMMAND_MODULES and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from gompfs.cli.suggestions import unknown_command
+
+            ctx.fail(unknown_command(args[0], COMMAND_MODULES))
+        return super().resolve_command(ctx, args)
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -147,6 +161,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
 )
 @click.option("--debug", is_flag=True, help="Show a traceback when a command fails.")
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     is_eager=True,
@@ -241,12 +256,16 @@ def _report(error: BaseException) -> int:
         return _fail("interrupted", EXIT_INTERRUPTED)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else PROGRAM_NAME
-        message = " ".join(error.format_message().split())  # click separates choices with tabs
-        return _fail(f"{message.rstrip('.')}. See: {command} --help", EXIT_USAGE)
+        from gompfs.cli.suggestions import usage_message
+
+        message = usage_message(error)
+        return _fail(f"{message}{'' if message.endswith('?') else '.'} See: {command} --help", EXIT_USAGE)
     if isinstance(error, click.ClickException):
         return _fail(error.format_message(), error.exit_code)
     if isinstance(error, GompfsError):
-        return _fail(str(error), EXIT_USAGE if isinstance(error, OptionError) else EXIT_FAILURE)
+        from gompfs.cli.suggestions import with_advice
+
+        return _fail(with_advice(str(error)), EXIT_USAGE if isinstance(error, OptionError) else EXIT_FAILURE)
     if isinstance(error, OSError):
         path = f"{display_path(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
         return _fail(path + (error.strerror or str(error)), EXIT_FAILURE)

@@ -73,6 +73,15 @@ def write_all(descriptor: int, pieces: Sequence[memoryview]) -> None:
             pieces[position] = pieces[position][written:]
 
 
+def _check_directory(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if value == "-":
+        raise click.BadParameter(
+            "extract writes files, not to standard output; use cat for files, or tar on a mount; "
+            "for a directory named -, write ./-"
+        )
+    return value
+
+
 @click.command("extract")
 @archive_argument
 @paths_argument(required=False)
@@ -82,6 +91,7 @@ def write_all(descriptor: int, pieces: Sequence[memoryview]) -> None:
     default=".",
     show_default=True,
     type=click.Path(file_okay=False),
+    callback=_check_directory,
     help="Directory to extract to; created if it does not exist.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
@@ -104,7 +114,7 @@ def extract_command(
 
     Modes, times, symlinks, hard links, holes and extended attributes are restored; for root, owners and setuid
     bits too. A file that is damaged or cannot be written is skipped with an error message, and the rest is
-    extracted. Existing files are replaced, existing directories are merged.
+    extracted, unless the file system is full. Existing files are replaced, existing directories are merged.
     """
     from pathlib import Path
 

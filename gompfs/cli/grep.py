@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 import time
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
 
 _CACHE_SIZE = 8 << 20
+_REPLACES = "-r TEXT replaces matches, as in rg; directories are always searched recursively"
+_LETTERS_OF_GREP = re.compile(r"[nilHhwcoEF]{1,3}")
 _EXIT_NO_MATCH = 1
 _EXIT_ERROR = 2
 
@@ -56,10 +59,15 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
     except BrokenPipeError:
         raise
     except (GompfsError, OSError) as error:
+        from gompfs.cli.suggestions import with_advice
+
         drop_unwritten_output()
         place = f"{display_path(error.filename)}: " if isinstance(error, OSError) and error.filename else ""
-        print_error(str(error) if isinstance(error, GompfsError) else f"{place}{error.strerror}")
+        print_error(with_advice(str(error)) if isinstance(error, GompfsError) else f"{place}{error.strerror}")
         status = _EXIT_ERROR
+    replacement = options["replace"]
+    if status == 0 and sys.stderr.isatty() and replacement and _LETTERS_OF_GREP.fullmatch(replacement):
+        print_error(f"note: matches were replaced by {replacement!r}; {_REPLACES}")
     ctx.exit(status)
 
 
@@ -81,7 +89,8 @@ class _Grep:
         else:
             self._patterns = os.fsencode(rest.pop(0)).split(b"\n")
         if not rest:
-            raise click.UsageError("Missing argument 'ARCHIVE...'.")
+            hint = f" ({_REPLACES})" if options["replace"] is not None else ""
+            raise click.UsageError(f"Missing argument 'ARCHIVE...'{hint}.")
         if options["scheduler"] is not None:
             self._targets = [Target(name, name) for name in rest]
             rest = []

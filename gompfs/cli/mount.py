@@ -12,7 +12,7 @@ import textwrap
 import click
 
 from gompfs.cli.application import EXIT_FAILURE, print_error
-from gompfs.cli.parameters import MountPoint, check_engine_option, complete_engine
+from gompfs.cli.parameters import MountPoint, SeveralBeforeLast, check_engine_option, complete_engine
 from gompfs.errors import GompfsError, display_path
 from gompfs.options import MOUNT_OPTIONS, MountOption, MountOptions
 
@@ -20,7 +20,7 @@ _OPTION_COLUMNS, _HELP_COLUMNS = 25, 84  # of the list of mount options
 
 
 @click.command("mount")
-@click.argument("archives", metavar="ARCHIVE...", nargs=-1, required=True, type=click.Path())
+@click.argument("archives", metavar="ARCHIVE...", cls=SeveralBeforeLast, nargs=-1, required=True, type=click.Path())
 @click.argument("mountpoint", type=MountPoint())
 @click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground and log to stderr; Ctrl-C unmounts.")
 @click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, listed above.")

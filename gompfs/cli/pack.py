@@ -25,7 +25,7 @@ from gompfs.cli.packing import (
     run_packing,
     with_options,
 )
-from gompfs.cli.parameters import engine_option, json_option, parse_size_option
+from gompfs.cli.parameters import SeveralBeforeLast, engine_option, json_option, parse_size_option
 from gompfs.errors import OptionError, display_path
 from gompfs.model import WORD_RULES
 
@@ -97,7 +97,7 @@ _SHARED_OPTIONS: Options = [
 
 
 @click.command("pack")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
+@click.argument("sources", metavar="SOURCE...", cls=SeveralBeforeLast, nargs=-1, required=True, type=click.Path())
 @click.argument("archive", type=click.Path())
 @click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE if it exists and is an archive.")
 @click.option(
@@ -133,7 +133,7 @@ def pack_command(sources: tuple[str, ...], archive: str, *, force: bool, as_json
 
 
 @click.command("add")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
+@click.argument("sources", metavar="SOURCE...", cls=SeveralBeforeLast, nargs=-1, required=True, type=click.Path())
 @click.argument("archive", type=click.Path())
 @with_options(_SHARED_OPTIONS)
 @engine_option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -90,6 +90,20 @@ def _check_archive(_ctx: click.Context, _param: click.Parameter, value: str) -> 
             "for a file named -, write ./-"
         )
     return value
+
+
+class SeveralBeforeLast(click.Argument):
+    """An argument of several values, before the last argument: if there is one value, the last argument is missing."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """See click. Raises MissingParameter."""
+        last = ctx.command.params[[isinstance(param, click.Argument) for param in ctx.command.params].index(True) + 1]
+        values, value = opts.get(self.name or ""), opts.get(last.name or "")
+        if isinstance(value, str) and not (isinstance(values, (tuple, list)) and values) and not ctx.resilient_parsing:
+            raise click.MissingParameter(ctx=ctx, param=last)
+        return super().handle_parse_result(ctx, opts, args)
 
 
 class MountPoint(click.Path):

@@ -70,7 +70,6 @@ def test_all_files(archive: Path, contents: dict[str, bytes]) -> None:
         ("*/00?.bin", 10),
         ("*/again*", 1),
         ("other/gr??e.bin", 1),
-        ("nothing", 0),
         (["train/004.bin", "lines/3.txt", "train/004.bin"], 3),
         ([], 0),
     ],
@@ -80,6 +79,22 @@ def test_chosen_files(archive: Path, contents: dict[str, bytes], files: Any, exp
     assert len(dataset) == expected
     if not isinstance(files, str):
         assert list(dataset) == [contents[name] for name in files]
+
+
+@pytest.mark.parametrize("pattern", ["*.nothing", "train", ""])
+def test_a_pattern_that_matches_nothing(archive: Path, pattern: str) -> None:
+    """It was a dataset without samples, and an epoch of nothing."""
+    with pytest.raises(FileNotFoundError) as raised:
+        ArchiveDataset(archive, pattern)
+    assert str(raised.value) == f"{archive}: no file matches {pattern!r}"
+
+
+def test_an_open_archive_is_not_pickled(archive: Path) -> None:
+    """The message named a class inside."""
+    with gompfs.open(archive) as opened:
+        for each in (opened, opened.archive):
+            with pytest.raises(TypeError, match=r"open it in each process by its path; gompfs\.torch\.ArchiveDataset"):
+                pickle.dumps(each)
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 7, 4096, 1 << 26])

@@ -397,19 +397,40 @@ def test_a_file_system_without_extended_attributes(gompfs, tmp_path):
 
 
 @needs_root
-def test_a_full_file_system_leaves_no_cut_file(gompfs, tmp_path):
-    """When no space was left, a partial file kept its final name."""
+def test_a_full_file_system_ends_the_extraction(gompfs, tmp_path):
+    """A partial file kept its final name; later, every file of the rest was tried and printed a line."""
     root = tmp_path / "tree"
-    root.mkdir()
+    (root / "4").mkdir(parents=True)
     (root / "1-small").write_bytes(os.urandom(50_000))
-    (root / "2-large").write_bytes(os.urandom(5_000_000))
-    (root / "3-small").write_bytes(os.urandom(50_000))
+    for name in ("2-large", "3-large", "4/large"):
+        (root / name).write_bytes(os.urandom(5_000_000))
     pack(tmp_path / "tree.gomp", root)
     with mounted("tmpfs", tmp_path / "out", "-o", "size=1M"):
         result = gompfs("extract", "tree.gomp", "-C", "out")
         assert (result.status, result.error_line) == (1, "2-large: No space left on device")
-        assert sorted(os.listdir(tmp_path / "out")) == ["1-small", "3-small"]
-        assert (tmp_path / "out/3-small").read_bytes() == (root / "3-small").read_bytes()
+        assert os.listdir(tmp_path / "out") == ["1-small"]
+        assert (tmp_path / "out/1-small").read_bytes() == (root / "1-small").read_bytes()
+
+
+@needs_root
+def test_a_file_system_without_inodes(gompfs, tmp_path):
+    """Directories cannot be made."""
+    for number in range(20):
+        (tmp_path / "tree" / f"{number:02}").mkdir(parents=True)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree")
+    with mounted("tmpfs", tmp_path / "out", "-o", "nr_inodes=5"):
+        result = gompfs("extract", "tree.gomp", "-C", "out")
+        assert (result.status, result.error_line) == (1, "04: No space left on device")
+
+
+def test_extract_does_not_write_to_standard_output(gompfs, archive, tmp_path):
+    """It made a directory of that name."""
+    result = gompfs("extract", archive, "-C", "-")
+    assert result.status == 2
+    assert "not to standard output; use cat for files, or tar on a mount; for a directory named -" in result.error_line
+    assert not (tmp_path / "-").exists()
+    assert gompfs("extract", archive, "-C", "./-").status == 0
+    assert (tmp_path / "-" / "z.txt").exists()
 
 
 def test_holes_stay_holes(gompfs, tmp_path):

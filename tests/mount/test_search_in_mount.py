@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from asked_daemon import ADDRESS, Asked, is_answered
+from asked_daemon import Asked, is_answered
 from random_searches import make_random_tree, random_search
 from searched_tree import PATTERNS, make_tree
 from tree_helpers import PACKAGE_PARENT, pack

@@ -93,6 +93,11 @@ def open_source(
     return source if directory is None else PrefixedSource(source, directory)
 
 
+def is_packable_archive(path: str) -> bool:
+    """Returns whether a path has the name of a tar or a zip."""
+    return path.lower().endswith((*_TAR_SUFFIXES, _ZIP_SUFFIX))
+
+
 def clean_prefix(prefix: str | os.PathLike[str]) -> bytes:
     """Returns a prefix as paths of entries are: without empty parts, and `.`. Raises OptionError."""
     path = os.fsencode(prefix)

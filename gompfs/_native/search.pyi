@@ -26,6 +26,12 @@ class Cancellation:
     def is_cancelled(self) -> bool:
         """Whether `cancel` was called."""
 
+def limit_memory(num_bytes: int) -> None:
+    """Set how much memory all searches of the process may take together for what is large: lines and their matches.
+
+    A search that needs more raises SearchError.
+    """
+
 class Matcher:
     """A compiled pattern. Any number of threads may use it."""
 
@@ -73,8 +79,8 @@ class Search:
         """Search the files at and below `roots`: paths to print, and inode numbers.
 
         `listing` says which files are searched, see SearchQuery.listing; `options` are the members of SearchOptions in
-        native/search/search_options.h. Raises PatternError for a glob, and ValueError if the rows contradict each
-        other.
+        native/search/search_options.h. Raises PatternError for a glob, SearchError for too many roots, and
+        ValueError if the rows contradict each other.
         """
 
     def skip_files(self, heads: PartHeads, word_rule: int, block_size: int, num_threads: int) -> None:

@@ -19,6 +19,11 @@ class Spool:
         self._file: BinaryIO | None = None
         self.size = 0
 
+    @property
+    def has_file(self) -> bool:
+        """Whether there is a temporary file."""
+        return self._file is not None
+
     def append(self, piece: bytes) -> None:
         """Append a piece."""
         in_memory = max(_IN_MEMORY - self.size, 0)

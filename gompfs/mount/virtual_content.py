@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gompfs._native.fuse import ServedArchive
+from gompfs._native.search import limit_memory
 from gompfs.archive import Archive
 from gompfs.mount.metrics import metrics
 from gompfs.mount.pattern_files import PATTERN_DIRECTORIES, PatternReport, is_pattern_file
@@ -25,6 +26,7 @@ METRICS = b"metrics"
 METRICS_JSON = b"metrics.json"
 INFO = b"info"
 SEARCH_SOCKET = b"search-socket"
+_SEARCH_MEMORY, _SEARCH_MEMORY_OF_THREAD = 256 << 20, 16 << 20  # for long lines and their matches, in all searches
 VOLATILE = frozenset({INFO, METRICS, METRICS_JSON})
 """The virtual files whose content changes while the archive is mounted."""
 
@@ -37,6 +39,7 @@ class VirtualContent:
 
         `ino_of` returns the inode number in the archive of one in the mount, for searches.
         """
+        limit_memory(_SEARCH_MEMORY + archive.engine.num_threads * _SEARCH_MEMORY_OF_THREAD)
         self._archive = archive
         self._served = served
         self._fuse_api = fuse_api

@@ -37,6 +37,18 @@ class VirtualFile:
         self._ended_at = 0.0  # 0: never computed yet
         self._step = 0  # incremented when more of the text, its size or an error is known
         self._waiting: list[Callable[[], None]] = []
+        self.used_at = time.monotonic()
+        """When the content was last read, by time.monotonic()."""
+
+    @property
+    def num_bytes(self) -> int:
+        """How much content there is now."""
+        return self._spool.size
+
+    @property
+    def has_temporary_file(self) -> bool:
+        """Whether a part of the content is in a temporary file."""
+        return self._spool.has_file
 
     @property
     def mtime_ns(self) -> int | None:
@@ -60,7 +72,7 @@ class VirtualFile:
             self._begin()
             if self._size is None or self._spool.size < min(file_offset + size, self._size):
                 raise NotReadyError(partial(self._call_after, self._step))
-            spool = self._spool
+            spool, self.used_at = self._spool, time.monotonic()
         return spool.read(file_offset, size)
 
     def close(self) -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import stat
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 from gompfs.archive import Archive
 from gompfs.model import ROOT_INO, Inode
+from gompfs.mount.answer_cache import AnswerCache
 from gompfs.mount.stats_permissions import StatsPermissions
 from gompfs.mount.virtual_content import (
     INFO,
@@ -32,9 +32,6 @@ from gompfs.mount.virtual_content import (
     virtual_file_names,
 )
 from gompfs.mount.virtual_files import VirtualFile
-
-_MAX_ANSWERS = 256  # limit for the cached files that lookups have created
-
 
 Permission = Callable[[Inode], Inode]
 """Sets the owner and mode of an inode (see StatsPermissions)."""
@@ -80,7 +77,7 @@ class VirtualTree:
         self._nodes: dict[int, VirtualNode] = {}
         self._numbers: dict[bytes, int] = {}
         self._next = first
-        self._answers: OrderedDict[bytes, None] = OrderedDict()
+        self._answers = AnswerCache()
         self._binary_files = frozenset(archive.index.binary_files())
         self._is_filled = False
         stats = self._add(b"/stats", permissions.everybody, directory=True)
@@ -132,20 +129,20 @@ class VirtualTree:
 
     def _search(self, kind: bytes, words: bytes) -> int | None:
         """Returns the node id of a search, or None if the search finds nothing."""
-        number = self._answer(kind + b"/" + words, self._permissions.of_all_files)
-        file = self._nodes[number].file
-        return number if file is not None and file.size() else None
+        node = self._answer(kind + b"/" + words, self._permissions.of_all_files)
+        return node.number if node.file is not None and node.file.size() else None
 
-    def _answer(self, path: bytes, permission: Permission, entry: Inode | None = None) -> int:
-        """Returns the node id of a file that a lookup creates. Of these, the _MAX_ANSWERS last used are cached."""
+    def _answer(self, path: bytes, permission: Permission, entry: Inode | None = None) -> VirtualNode:
+        """Returns the node of a file that a lookup creates. See AnswerCache for how long it is kept."""
         with self._lock:
             number = self._numbers.get(path)
-            self._answers[path] = None
-            self._answers.move_to_end(path)
-            oldest = self._answers.popitem(last=False)[0] if len(self._answers) > _MAX_ANSWERS else None
-            if oldest is not None and (forgotten := self._nodes.pop(self._numbers.pop(oldest)).file) is not None:
-                forgotten.close()
-            return self._add(path, permission, directory=False, entry=entry).number if number is None else number
+            node = self._nodes[number] if number else self._add(path, permission, directory=False, entry=entry)
+            assert node.file is not None
+            for dropped in self._answers.use(path, node.file):
+                file = self._nodes.pop(self._numbers.pop(dropped)).file
+                assert file is not None
+                file.close()
+            return node
 
     def _mirror(self, path: bytes, directory: Inode) -> int:
         """Returns the node id of the directory that mirrors a directory of the archive."""
@@ -174,7 +171,9 @@ class VirtualTree:
             if path not in self._numbers:
                 node = self._add(path, permission, directory=True, entry=inode)
                 node.child = lambda name: (
-                    self._answer(path + b"/" + name, permission, inode) if name in opened_names_of_file() else None
+                    self._answer(path + b"/" + name, permission, inode).number
+                    if name in opened_names_of_file()
+                    else None
                 )
                 node.names = per_file_names
             return self._numbers[path]

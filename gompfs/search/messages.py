@@ -21,8 +21,13 @@ SOCKET_PREFIX = "gompfs-"
 """How the names of sockets begin, so that nothing is ever sent to the socket of another program."""
 TOKEN_SIZE = 32
 """In bytes."""
-MAX_REQUEST_SIZE = 20 << 20
-"""In bytes. Larger queries, as with very many patterns, are not given to a daemon."""
+MAX_REQUEST_SIZE = 2 << 20
+"""In bytes. Larger queries, as with very many patterns, are not given to a daemon.
+
+To read a request takes up to 30 times as much memory.
+"""
+_MAX_REPLACEMENT = 64 << 10
+_MAX_DECORATION = 4 << 10  # of colors and separators, which are printed with each line
 MAX_PIECE_SIZE = 1 << 20
 """The size up to which output comes in one message, in bytes."""
 _HEADER = struct.Struct("<BI")
@@ -61,7 +66,9 @@ class SearchRequest(NamedTuple):
 
     def encode(self) -> bytes:
         """Returns the content of a REQUEST."""
-        return json.dumps({"query": self.query._asdict(), "roots": self.roots}, default=_described).encode()
+        return json.dumps(
+            {"query": self.query._asdict(), "roots": self.roots}, default=_described, ensure_ascii=False
+        ).encode()
 
     @classmethod
     def decode(cls, content: bytes) -> SearchRequest:
@@ -70,7 +77,7 @@ class SearchRequest(NamedTuple):
             fields = json.loads(content, object_hook=_restored)
             query = {name: _member(name, value) for name, value in fields["query"].items()}
             roots = [(bytes(path), int(number)) for path, number in fields["roots"]]
-            return cls(SearchQuery(**query), roots)
+            return cls(_checked(SearchQuery(**query)), roots)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"not a request to search: {error}") from None
 
@@ -94,6 +101,14 @@ def _member(name: str, value: Any) -> Any:
     if name in _TUPLES:
         return _TUPLES[name](*value)
     return tuple(value) if isinstance(value, list) else value
+
+
+def _checked(query: SearchQuery) -> SearchQuery:
+    """Raises ValueError for a query that makes more output than any user wants."""
+    decorations = [piece for piece in (*query.colors, *query.separators) if piece is not None]
+    if len(query.replacement or b"") > _MAX_REPLACEMENT or sum(map(len, decorations)) > _MAX_DECORATION:
+        raise ValueError("a replacement, a color or a separator is too long")
+    return query
 
 
 def send(connection: socket, kind: Message, content: bytes = b"") -> None:

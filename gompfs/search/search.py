@@ -81,7 +81,7 @@ class ArchiveSearch:
             self._skip_files(query)
             if devices:
                 self._skip_blocks(devices, matcher)
-        except PatternError as error:
+        except (PatternError, SearchError) as error:
             raise OptionError(str(error)) from None
         except ValueError as error:
             raise CorruptIndexError(f"the index is damaged: {error}", archive=archive.path) from None

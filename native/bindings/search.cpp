@@ -28,6 +28,7 @@
 #include "search/path_globs.h"
 #include "search/scan_table.h"
 #include "search/scanned_blocks.h"
+#include "search/search_memory.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -313,6 +314,10 @@ void bind_search(nb::module_& module) {
         .def(nb::init<>())
         .def("cancel", &Cancellation::cancel)
         .def_prop_ro("is_cancelled", &Cancellation::is_cancelled);
+    module.def(
+        "limit_memory",
+        [](std::size_t num_bytes) { search::SearchMemory::of_process().set_limit(num_bytes); },
+        "num_bytes"_a);
     nb::class_<search::Matcher>(module, "Matcher")
         .def("__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
              "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a, "unicode"_a,

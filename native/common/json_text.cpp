@@ -23,6 +23,11 @@ void append_escaped(std::string& output, char byte) {
 
 void append_json_string(std::string& output, std::string_view text) {
     output += '"';
+    append_json_characters(output, text);
+    output += '"';
+}
+
+void append_json_characters(std::string& output, std::string_view text) {
     std::size_t plain = 0;  // start of the bytes that are not appended yet
     for (std::size_t at = 0; at < text.size(); ++at) {
         const char byte = text[at];
@@ -33,7 +38,7 @@ void append_json_string(std::string& output, std::string_view text) {
         append_escaped(output, byte);
         plain = at + 1;
     }
-    output.append(text.substr(plain)).append(1, '"');
+    output.append(text.substr(plain));
 }
 
 void append_base64(std::string& output, std::string_view bytes) {

@@ -9,6 +9,7 @@
 #include "common/in_order.h"
 #include "search/file_search.h"
 #include "search/large_files.h"
+#include "search/search_memory.h"
 #include "search/text_sink.h"
 
 namespace gompfs::search {
@@ -18,7 +19,7 @@ constexpr std::uint64_t kMinUnitSize = 16 << 10, kMaxUnitSize = 1 << 20;
 constexpr std::size_t kMaxFilesOfUnit = 4096;
 constexpr std::uint64_t kLargeFile = 16 << 20;
 constexpr std::size_t kMaxUnitsOfThread = 32;
-constexpr std::size_t kMaxOutput = 16 << 20;  // of units that are searched at the same time
+constexpr std::size_t kMaxOutput = 8 << 20;  // of units that are searched at the same time
 constexpr std::size_t kPieceOfOutput = 1 << 20;
 constexpr std::uint64_t kMaxMultiLine = 1 << 30;
 
@@ -154,6 +155,8 @@ void ArchiveSearch::search_alone(const ListedFile& file,
         if (layout.size > kMaxMultiLine) {
             throw SearchError("the file is too large for --multiline: more than 1 GiB");
         }
+        // Its bytes, and its text in UTF-8 if it was in UTF-16.
+        const TakenMemory memory(is_large(file) ? layout.size / 2 * 5 : 0);
         search_one(file, worker, *sink, result);
     } catch (const SearchError& error) {
         throw SearchError(files_.path(file) + ": " + error.what());

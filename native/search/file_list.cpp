@@ -6,12 +6,18 @@
 #include <unordered_set>
 
 #include "common/index_column.h"
+#include "search/match.h"
 
 namespace gompfs::search {
 namespace {
 
 constexpr std::uint64_t kMinPathBytes = 16 << 20, kMeanPathBytes = 4096;
 constexpr std::uint64_t kMaxDirectories = 1 << 24;
+constexpr std::uint64_t kVisitsOfEntry = 2, kMoreVisits = 1 << 20;  // by all roots together
+
+[[noreturn]] void fail_roots() {
+    throw SearchError("the paths to search name too much, or the same files too often");
+}
 
 }  // namespace
 
@@ -22,9 +28,13 @@ class FileList::TreeReader {
                const ListOptions& options)
         : list_(list), globs_(globs), options_(options), entries_(entries) {
         path_bytes_left_ = kMinPathBytes + kMeanPathBytes * entries_.size();
+        visits_left_ = kMoreVisits + kVisitsOfEntry * entries_.size();
     }
 
     void add(const SearchRoot& root) {
+        note_visit();
+        is_by_index_ = is_first_ && root.path.size() <= kMeanPathBytes;
+        is_first_ = false;
         if (const auto file = find_file(root.ino)) {
             list_.files_.push_back({root.ino, add_directory(root.path), *file, ""});
             return;
@@ -77,14 +87,22 @@ class FileList::TreeReader {
 
     std::uint32_t add_directory(std::string path) {
         if (path.size() > path_bytes_left_ || list_.directories_.size() == kMaxDirectories) {
-            fail_index_entry();
+            is_by_index_ ? fail_index_entry() : fail_roots();
         }
         path_bytes_left_ -= path.size();
         list_.directories_.push_back(std::move(path));
         return static_cast<std::uint32_t>(list_.directories_.size() - 1);
     }
 
+    // An index alone cannot exceed this limit: a root visits each entry once.
+    void note_visit() {
+        if (visits_left_-- == 0) {
+            fail_roots();
+        }
+    }
+
     void visit(const EntryRow& entry, std::uint32_t directory) {
+        note_visit();
         const std::optional<std::uint32_t> file = find_file(entry.ino);
         const std::size_t first = file ? entries_.size() : first_of(entry.ino);
         const bool is_directory = first != entries_.size() && entries_[first].parent == entry.ino;
@@ -118,7 +136,9 @@ class FileList::TreeReader {
     const ListOptions& options_;
     const std::span<const EntryRow> entries_;
     std::size_t next_file_ = 0;  // index of the layout that is probably needed next
-    std::uint64_t path_bytes_left_;
+    std::uint64_t path_bytes_left_, visits_left_;
+    bool is_first_ = true;      // of the roots
+    bool is_by_index_ = false;  // only the index can be why there are too many paths
     std::unordered_set<std::uint64_t> visited_;  // directories
     std::vector<Level> levels_;
     std::string path_;

@@ -46,8 +46,8 @@ struct ListedFile {
 class FileList {
   public:
     // Lists the files at and below the roots: in the order of their bytes in the stream, or of the
-    // paths below each root. Throws std::invalid_argument if the index is damaged. The rows must
-    // outlive the list.
+    // paths below each root. Throws std::invalid_argument if the index is damaged, and SearchError
+    // if there are too many roots for it. The rows must outlive the list.
     FileList(const FileRows& rows, const std::vector<SearchRoot>& roots, const PathGlobs& globs,
              const ListOptions& options);
 

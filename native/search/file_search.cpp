@@ -37,7 +37,7 @@ TextEnd find_end(std::string_view text, bool is_whole, const SearchOptions& opti
 
 // Drops the ranges from the first one on that has a NUL, and the text from there on. Returns where
 // the NUL is.
-std::optional<std::uint64_t> stop_at_nul(std::string_view& text, std::vector<LineRange>& ranges) {
+std::optional<std::uint64_t> stop_at_nul(std::string_view& text, LineRanges& ranges) {
     for (std::size_t index = 0; index < ranges.size(); ++index) {
         const std::size_t nul = text.find('\0', ranges[index].begin);
         if (nul == std::string_view::npos) {
@@ -110,7 +110,7 @@ FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSe
     do {
         const std::size_t begin = searched;
         searched = may_match ? piece_end(text, begin, options.is_multi_line) : text.size();
-        std::vector<LineRange> ranges;
+        LineRanges ranges;
         if (may_match) {
             find_ranges(session, options.is_multi_line, options.is_inverted, text, begin, searched,
                         walker.num_wanted(), ranges);

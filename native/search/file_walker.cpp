@@ -107,7 +107,8 @@ FoundLines FileWalker::found(const LineRange& range, bool has_matches) {
     FoundLines lines{bytes, options_.has_line_numbers ? line_number(range.begin) : 0,
                      window_offset_ + range.begin, matches_};
     if (is_replaced && !matches_.empty()) {
-        session_->replace(window_.substr(range.begin), bytes.size(), matches_, replaced_);
+        session_->replace(window_.substr(range.begin), bytes.size(), matches_,
+                          options_.wanted_line_size(), replaced_);
         lines.matches = replaced_.matches;
         lines.printed = replaced_.text;
         if (matches_.back().begin == bytes.size()) {

@@ -76,7 +76,7 @@ class FileWalker {
     bool is_past_nul_ = false;  // a line was hidden, or would be if lines were printed as text
     bool is_stopped_ = false;   // at a hidden line
     FileCounts counts_;
-    std::vector<Match> matches_;
+    Matches matches_;
     ReplacedText replaced_;
     bool has_begun_ = false;
     std::size_t after_left_ = 0;

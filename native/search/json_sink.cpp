@@ -7,28 +7,35 @@
 #include "common/utf8.h"
 
 namespace gompfs::search {
-void append_json_bytes(std::string& output, std::string_view bytes) {
-    if (is_valid_utf8(bytes)) {
-        output += "{\"text\":";
-        append_json_string(output, bytes);
-    } else {
-        output += "{\"bytes\":\"";
-        append_base64(output, bytes);
-        output += '"';
+namespace {
+
+constexpr std::size_t kPiece = 3 << 16;  // of whole groups in base64
+
+}  // namespace
+
+void append_json_bytes(std::string& output, std::string_view bytes,
+                       const std::function<void()>& end_step) {
+    const bool is_text = is_valid_utf8(bytes);
+    output += is_text ? "{\"text\":\"" : "{\"bytes\":\"";
+    const auto append = is_text ? append_json_characters : append_base64;
+    for (; bytes.size() > kPiece; bytes.remove_prefix(kPiece)) {
+        append(output, bytes.substr(0, kPiece));
+        end_step();
     }
-    output += '}';
+    append(output, bytes);
+    output += "\"}";
 }
 
 void JsonSink::begin_file(std::string_view path) {
     begin_output_of_file();
     path_.clear();
-    append_json_bytes(path_, path);
+    append_json_bytes(path_, path, [] {});
     output_ += R"({"type":"begin","data":{"path":)" + path_ + "}}\n";
 }
 
 void JsonSink::add_lines(std::string_view type, const FoundLines& lines) {
     output_ += R"({"type":")" + std::string(type) + R"(","data":{"path":)" + path_ + ",\"lines\":";
-    append_json_bytes(output_, lines.bytes);
+    append_json_bytes(output_, lines.bytes, [this] { end_step(); });
     output_ += ",\"line_number\":" +
                (options_.has_line_numbers ? std::to_string(lines.line_number) : "null") +
                ",\"absolute_offset\":" + std::to_string(lines.file_offset) + ",\"submatches\":[";
@@ -36,7 +43,7 @@ void JsonSink::add_lines(std::string_view type, const FoundLines& lines) {
     for (const auto [begin, end] : lines.matches) {
         output_ += std::exchange(separator, ",");
         output_ += "{\"match\":";
-        append_json_bytes(output_, lines.bytes.substr(begin, end - begin));
+        append_json_bytes(output_, lines.bytes.substr(begin, end - begin), [this] { end_step(); });
         output_ += ",\"start\":" + std::to_string(begin) + ",\"end\":" + std::to_string(end) + '}';
         end_step();
     }

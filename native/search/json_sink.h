@@ -1,6 +1,7 @@
 // Writes what a search finds in ripgrep's JSON Lines format.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -9,8 +10,10 @@
 
 namespace gompfs::search {
 
-// {"text":"..."}, or {"bytes":"..."} in base64 if the bytes are not UTF-8.
-void append_json_bytes(std::string& output, std::string_view bytes);
+// Appends {"text":"..."}, or {"bytes":"..."} in base64 if the bytes are not UTF-8. Calls end_step()
+// after each piece of a large text.
+void append_json_bytes(std::string& output, std::string_view bytes,
+                       const std::function<void()>& end_step);
 
 class JsonSink : public LineSink {
   public:

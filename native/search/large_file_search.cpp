@@ -237,12 +237,14 @@ LargeFileSearch::Window LargeFileSearch::add(TextPiece& piece) {
         std::memcpy(text, text_.data(), num_before);
         return {{text, size}, begin, end, complete};
     }
+    reserve_text(size);
     text_.append(piece.text());
     return {text_, begin, end, complete};
 }
 
 LargeFileSearch::Window LargeFileSearch::add_utf16(const TextPiece& piece) {
     const std::size_t num_before = text_.size();
+    reserve_text(num_before + piece.size / 2 * 3 + kMaxMark);
     utf16_->decode(piece.text(), text_);
     if (piece.ends_file) {
         utf16_->finish(text_);
@@ -299,7 +301,7 @@ void LargeFileSearch::search_lines(std::string_view text, std::size_t from, bool
     while (from < text.size() && !walker_.is_done()) {
         const bool is_rest = text.size() - from <= kSearchedTogether;
         const std::size_t to = is_rest ? text.size() : line_at(text, from + kSearchedTogether).next;
-        std::vector<LineRange> ranges;
+        LineRanges ranges;
         session_between_.prepare(text.substr(from, to - from));
         find_ranges(session_between_, false, options_.is_inverted, text, from, to,
                     walker_.num_wanted(), ranges);
@@ -309,7 +311,7 @@ void LargeFileSearch::search_lines(std::string_view text, std::size_t from, bool
 }
 
 // Passes on the lines of a text that were found after `from`.
-void LargeFileSearch::walk(std::string_view text, std::size_t from, std::vector<LineRange>& ranges,
+void LargeFileSearch::walk(std::string_view text, std::size_t from, LineRanges& ranges,
                            bool is_last, std::optional<std::uint64_t> num_lines) {
     ranges.resize(std::min<std::uint64_t>(ranges.size(), walker_.num_wanted()));
     const bool may_print = !ranges.empty() || walker_.is_in_context() || options_.prints_all_lines;
@@ -330,9 +332,20 @@ void LargeFileSearch::keep(std::string_view text, std::size_t end) {
     num_old_ = num_kept_ = walker_.num_kept(text.substr(0, end));
     text_offset_ += end - num_old_;
     if (is_in_piece) {
+        reserve_text(num_old_);
         text_.assign(text.substr(end - num_old_));
     } else {
         text_.erase(0, end - num_old_);
+    }
+}
+
+// Makes space for so much text. A line, or many lines of context, may take any number of pieces.
+void LargeFileSearch::reserve_text(std::size_t size) {
+    if (size > text_.capacity()) {
+        const std::size_t capacity = std::max(size, 2 * text_.capacity());
+        text_memory_.set(text_.capacity() + capacity);
+        text_.reserve(capacity);
+        text_memory_.set(text_.capacity());
     }
 }
 

@@ -23,6 +23,7 @@
 #include "search/file_walker.h"
 #include "search/matcher.h"
 #include "search/scanned_blocks.h"
+#include "search/search_memory.h"
 #include "search/search_options.h"
 #include "search/text_piece.h"
 
@@ -87,9 +88,10 @@ class LargeFileSearch {
     Window add_utf16(const TextPiece& piece);
     std::size_t find_end(const Window& window, bool ends_file, const TextPiece* next);
     void search_lines(std::string_view text, std::size_t from, bool is_last);
-    void walk(std::string_view text, std::size_t from, std::vector<LineRange>& ranges, bool is_last,
+    void walk(std::string_view text, std::size_t from, LineRanges& ranges, bool is_last,
               std::optional<std::uint64_t> num_lines);
     void keep(std::string_view text, std::size_t end);
+    void reserve_text(std::size_t size);
 
     const SearchOptions& options_;
     const Matcher& matcher_;
@@ -115,10 +117,11 @@ class LargeFileSearch {
     std::optional<std::uint64_t> first_nul_;   // of those that were seen, in the decoded file
     std::optional<std::uint64_t> nul_offset_;  // of the NUL that ends the search, or the output
     std::string text_;                         // from before the next piece
-    std::size_t num_old_ = 0;                  // bytes of text_ that were searched already
-    std::size_t num_kept_ = 0;                 // as much of it was context when that was looked for
-    std::uint64_t text_offset_ = 0;            // of text_ in the decoded file
-    std::uint64_t end_offset_ = 0;             // of the last piece in the file
+    TakenMemory text_memory_;
+    std::size_t num_old_ = 0;        // bytes of text_ that were searched already
+    std::size_t num_kept_ = 0;       // as much of it was context when that was looked for
+    std::uint64_t text_offset_ = 0;  // of text_ in the decoded file
+    std::uint64_t end_offset_ = 0;   // of the last piece in the file
 };
 
 }  // namespace gompfs::search

@@ -52,8 +52,7 @@ void for_each_range(MatchSession& session, bool is_multi_line, std::string_view 
 }  // namespace
 
 void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, std::string_view text,
-                 std::size_t from, std::size_t to, std::size_t max_ranges,
-                 std::vector<LineRange>& ranges) {
+                 std::size_t from, std::size_t to, std::size_t max_ranges, LineRanges& ranges) {
     const std::size_t limit = ranges.size() + max_ranges;
     const std::string_view searched = text.substr(0, to);
     if (!is_inverted) {
@@ -81,7 +80,7 @@ void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, st
 }
 
 void find_matches(MatchSession& session, std::string_view text, std::size_t size,
-                  bool is_multi_line, bool counts_end, std::vector<Match>& matches) {
+                  bool is_multi_line, bool counts_end, Matches& matches) {
     matches.clear();
     const std::size_t limit = size + (counts_end && size != 0 && text[size - 1] != '\n' ? 1 : 0);
     text = matched_part(text, size, is_multi_line);

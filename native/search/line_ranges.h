@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include "search/lines.h"
 #include "search/matcher.h"
+#include "search/search_memory.h"
 
 namespace gompfs::search {
 
@@ -16,17 +16,20 @@ struct LineRange {
     std::size_t begin, end;
 };
 
+// They may take more memory than the text.
+using LineRanges = CountedVector<LineRange>;
+using Matches = CountedVector<Match>;
+
 // Appends the lines in [from, to) of `text` that have matches; or, if is_inverted, that have none.
 // `from` and `to` are beginnings of lines, or the end of the text. Stops after max_ranges. The
 // session must be prepared for the text.
 void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, std::string_view text,
-                 std::size_t from, std::size_t to, std::size_t max_ranges,
-                 std::vector<LineRange>& ranges);
+                 std::size_t from, std::size_t to, std::size_t max_ranges, LineRanges& ranges);
 
 // All matches in the lines that the first `size` bytes of a text are, without overlaps. As in
 // ripgrep, an empty match at the end of a last line without a line feed counts only if
 // `counts_end`, for --replace.
 void find_matches(MatchSession& session, std::string_view text, std::size_t size,
-                  bool is_multi_line, bool counts_end, std::vector<Match>& matches);
+                  bool is_multi_line, bool counts_end, Matches& matches);
 
 }  // namespace gompfs::search

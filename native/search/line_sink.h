@@ -83,6 +83,15 @@ class LineSink {
         return num_taken_ + output_.size() - num_taken_before_file_;
     }
 
+    // Writes bytes of any number, which may be taken piece by piece.
+    void add(std::string_view bytes) {
+        for (; bytes.size() > kPiece; bytes.remove_prefix(kPiece)) {
+            output_ += bytes.substr(0, kPiece);
+            end_step();
+        }
+        output_ += bytes;
+    }
+
     // To be called after each match or line that was written.
     void end_step() {
         if (output_.size() - file_begin_ >= max_output_) {
@@ -95,6 +104,8 @@ class LineSink {
     bool begins_with_lines_ = false;  // output_ does
 
   private:
+    static constexpr std::size_t kPiece = 256 << 10;
+
     const std::size_t max_output_;
     const std::function<void()> when_full_;
     std::size_t file_begin_ = 0;                               // of the last file in output_

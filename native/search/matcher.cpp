@@ -179,25 +179,27 @@ std::optional<Match> MatchSession::find(std::string_view text, std::size_t from)
 }
 
 void MatchSession::replace(std::string_view text, std::size_t size, std::span<const Match> matches,
-                           ReplacedText& replaced) {
+                           std::size_t wanted_size, ReplacedText& replaced) {
     const std::string_view searched = matched_part(text, size, matcher_.is_multi_line_);
     const CompiledPatterns& with_groups = matcher_.with_groups_;
-    replaced.text.clear();
-    replaced.matches.clear();
+    replaced.begin(searched.size(), wanted_size);
     std::size_t at = 0;
     for (const Match& match : matches) {
-        replaced.text += searched.substr(at, match.begin - at);
+        replaced.append(searched.substr(at, match.begin - at));
         at = match.end;
         const std::size_t begin = replaced.text.size();
         const std::size_t whole[] = {match.begin, match.end};
         const auto groups = with_groups.other ? bounded_match_->find_groups(
                                                     with_groups.of(is_ascii_), searched, match)
                                               : std::span(whole);
-        matcher_.replacement_->append(searched, groups, replaced.text);
+        matcher_.replacement_->append(searched, groups, replaced);
         replaced.matches.push_back({begin, replaced.text.size()});
+        if (replaced.is_complete()) {
+            return;
+        }
     }
     size = std::min(size, searched.size());
-    replaced.text += at < size ? searched.substr(at, size - at) : "";
+    replaced.append(at < size ? searched.substr(at, size - at) : "");
 }
 
 std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::size_t from) {

@@ -102,9 +102,10 @@ class MatchSession {
     std::optional<Match> find_in_lines(std::string_view text, std::size_t from);
 
     // Replaces the matches in the lines that the first `size` bytes of a text are. The matches must
-    // be those that find_matches has found in it. The matcher must have a replacement.
+    // be those that find_matches has found in it. The matcher must have a replacement. Of a text
+    // that gets longer than `wanted_size`, the rest may be missing.
     void replace(std::string_view text, std::size_t size, std::span<const Match> matches,
-                 ReplacedText& replaced);
+                 std::size_t wanted_size, ReplacedText& replaced);
 
   private:
     const Matcher& matcher_;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "common/cancellation.h"
@@ -16,6 +17,9 @@ bool is_name_character(char byte) {
     return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
            (byte >= 'a' && byte <= 'z') || byte == '_';
 }
+
+// How long lines may get: so many bytes, and so many times as long as they were.
+constexpr std::size_t kMaxReplaced = 16 << 20, kMaxGrowth = 16;
 
 struct Reference {
     std::string_view name;
@@ -52,6 +56,21 @@ std::optional<std::size_t> find_group(std::string_view name,
 
 }  // namespace
 
+void ReplacedText::begin(std::size_t line_size, std::size_t wanted_size) {
+    text.clear();
+    matches.clear();
+    wanted_size_ = wanted_size;
+    max_size_ = kMaxReplaced + kMaxGrowth * line_size;
+}
+
+void ReplacedText::append(std::string_view piece) {
+    if (piece.size() > max_size_ - text.size()) {
+        throw SearchError("the replacement makes a line too long: more than " +
+                          std::to_string(max_size_ >> 20) + " MiB");
+    }
+    text.append(piece);
+}
+
 Replacement::Replacement(std::string_view text, const std::vector<std::string>& names) {
     while (!text.empty()) {
         const std::size_t dollar = std::min(text.find('$'), text.size());
@@ -79,16 +98,19 @@ bool Replacement::has_groups() const {
 }
 
 void Replacement::append(std::string_view text, std::span<const std::size_t> groups,
-                         std::string& output) const {
+                         ReplacedText& replaced) const {
     for (const auto& [literal, group] : parts_) {
+        if (replaced.is_complete()) {
+            return;
+        }
         throw_if_cancelled();  // a group may have many megabytes
-        output += literal;
+        replaced.append(literal);
         if (2 * group + 1 < groups.size() && groups[2 * group] != kNoGroup) {
             const std::size_t begin = groups[2 * group];
-            output += text.substr(begin, groups[2 * group + 1] - begin);
+            replaced.append(text.substr(begin, groups[2 * group + 1] - begin));
         }
     }
-    output += rest_;
+    replaced.append(rest_);
 }
 
 }  // namespace gompfs::search

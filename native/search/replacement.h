@@ -8,13 +8,24 @@
 #include <vector>
 
 #include "search/match.h"
+#include "search/search_memory.h"
 
 namespace gompfs::search {
 
 // Lines whose matches were replaced.
 struct ReplacedText {
-    std::string text;
-    std::vector<Match> matches;  // the replacements
+    CountedString text;
+    CountedVector<Match> matches;  // the replacements
+
+    // Clears it, for lines of so many bytes. If their text gets longer than `wanted_size`, the rest
+    // of it is not needed.
+    void begin(std::size_t line_size, std::size_t wanted_size);
+    bool is_complete() const { return text.size() > wanted_size_; }
+    // Throws SearchError if the text gets much longer than the lines.
+    void append(std::string_view piece);
+
+  private:
+    std::size_t wanted_size_ = 0, max_size_ = 0;
 };
 
 class Replacement {
@@ -29,7 +40,7 @@ class Replacement {
     // 0 on, which is the match; kNoGroup if a group has matched nothing.
     static constexpr std::size_t kNoGroup = ~std::size_t{0};
     void append(std::string_view text, std::span<const std::size_t> groups,
-                std::string& output) const;
+                ReplacedText& replaced) const;
 
   private:
     struct Part {

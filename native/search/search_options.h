@@ -59,6 +59,12 @@ struct SearchOptions {
     }
     bool has_context() const { return before != 0 || after != 0; }
     bool has_match_color() const { return has_color && !colors.match.empty(); }
+    // Of a longer line, only the number of its matches is printed.
+    std::size_t wanted_line_size() const {
+        const bool omits = max_columns != 0 && !has_preview && !only_matching &&
+                           !prints_each_match && !is_multi_line;
+        return omits ? max_columns : ~std::size_t{0};
+    }
     // Whether every match of a line is needed, not only whether there is one.
     bool needs_matches() const {
         return output == Output::json ||

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "blocks/read_failure.h"
 #include "common/large_vector.h"
@@ -39,7 +38,7 @@ struct TextPiece {
     std::optional<std::size_t> nul;      // the first one, if it is of interest
     std::size_t body = 0, body_end = 0;  // whole lines
     std::uint64_t num_lines = 0;         // line feeds in the body, if they are of interest
-    std::vector<LineRange> ranges;       // in the body
+    LineRanges ranges;                   // in the body
 
     char* data() { return memory->data() + kSpaceBefore; }
     std::string_view text() const { return {memory->data() + kSpaceBefore, size}; }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "search/graphemes.h"
+#include "search/line_ranges.h"
 #include "search/lines.h"
 
 namespace gompfs::search {
@@ -27,8 +28,8 @@ std::span<const Match> overlapping(std::span<const Match> matches, std::size_t b
 }
 
 // The matches that overlap [begin, end), cut to it, with offsets from `begin`.
-std::vector<Match> matches_in(std::span<const Match> matches, std::size_t begin, std::size_t end) {
-    std::vector<Match> inside;
+Matches matches_in(std::span<const Match> matches, std::size_t begin, std::size_t end) {
+    Matches inside;
     for (const auto [first, last] : overlapping(matches, begin, end)) {
         inside.push_back({std::max(first, begin) - begin, std::min(last, end) - begin});
     }
@@ -136,14 +137,15 @@ void TextSink::add_colored(std::string_view line, std::span<const Match> matches
         }
         end = std::min(end, line.size());
         if (begin < end) {
-            output_ += line.substr(at, begin - at);
+            add(line.substr(at, begin - at));
             output_ += options_.colors.match;
-            output_ += line.substr(begin, end - begin);
+            add(line.substr(begin, end - begin));
             output_ += kReset;
+            end_step();
             at = end;
         }
     }
-    output_ += line.substr(at);
+    add(line.substr(at));
 }
 
 // Adds a line with its matches; num_matches is the number of those in all lines found together.
@@ -162,7 +164,7 @@ void TextSink::add_text(std::string_view text, std::span<const Match> matches) {
     if (options_.has_match_color() && !matches.empty()) {
         add_colored(text.substr(indent), matches_in(matches, indent, text.size()));
     } else {
-        output_ += text.substr(indent);
+        add(text.substr(indent));
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from contextlib import suppress
@@ -46,6 +47,12 @@ def is_answered(mounted: Path) -> bool:
     """Whether the daemon searches."""
     answers = Asked(mounted).ask(SearchQuery((b"no such word",)))
     return [kind for kind, _ in answers][-1:] == [Message.END]
+
+
+def peak_of(process: int) -> int:
+    """Returns the most memory that a process has had so far, in MiB."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"VmHWM:\s*([0-9]+)", status)[1]) >> 10  # type: ignore[index]
 
 
 def seconds_until_answered(mounted: Path) -> float:

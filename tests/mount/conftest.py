@@ -136,3 +136,13 @@ def gompfs_command() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
 
     return run
+
+
+@pytest.fixture
+def no_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command does not open archives, so only the daemon can search."""
+
+    def opened(*_: object, **__: object) -> None:
+        raise AssertionError("the archive was opened")
+
+    monkeypatch.setattr("gompfs.cli.grep.opened", opened)

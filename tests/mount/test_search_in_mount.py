@@ -59,16 +59,6 @@ def ripgrep(*arguments: str | Path) -> tuple[int, bytes]:
     return done.returncode, done.stdout
 
 
-@pytest.fixture
-def no_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command does not open archives, so only the daemon can search."""
-
-    def opened(*_: object, **__: object) -> None:
-        raise AssertionError("the archive was opened")
-
-    monkeypatch.setattr("gompfs.cli.grep.opened", opened)
-
-
 @pytest.mark.usefixtures("no_archive")
 def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, mounted: Path) -> None:
     for pattern in PATTERNS:

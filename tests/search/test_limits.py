@@ -20,7 +20,12 @@ from typing import IO
 import pytest
 from tree_helpers import pack
 
+from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.engine import select_engine
+from gompfs.errors import OptionError
+from gompfs.model import ROOT_INO
+from gompfs.search import ArchiveSearch, Output, SearchQuery
 
 Capture = pytest.CaptureFixture[str]
 
@@ -83,7 +88,12 @@ def test_patterns_that_are_refused(capfd: Capture, tmp_path: Path, archive: Path
 
 _CHILD = """
 import re, sys
+from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.engine import select_engine
+from gompfs.errors import OptionError
+from gompfs.model import ROOT_INO
+from gompfs.search import ArchiveSearch, Output, SearchQuery
 status = run(sys.argv[1:])
 print(re.search(r"VmHWM:\\s*([0-9]+)", open("/proc/self/status").read())[1], file=sys.stderr)
 sys.exit(status)
@@ -202,7 +212,12 @@ def test_a_hole_ends_a_search(tmp_path: Path, options: list[str]) -> None:
 
 _INTERRUPTIBLE = """
 import signal, sys
+from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.engine import select_engine
+from gompfs.errors import OptionError
+from gompfs.model import ROOT_INO
+from gompfs.search import ArchiveSearch, Output, SearchQuery
 signal.signal(signal.SIGINT, signal.default_int_handler)  # commands in the process of the tests have changed it
 sys.exit(run(sys.argv[1:]))
 """
@@ -243,3 +258,14 @@ def test_errors(capfd: Capture, tmp_path: Path, archive: Path) -> None:
         assert run(["grep", *arguments]) == 2
         assert capfd.readouterr().err.count("\n") == 1
     assert run(["grep", "-t", "nope", "x", str(archive)]) == 2
+
+
+def test_too_many_paths(archive: Path) -> None:
+    """The same directory a million times took memory for all files of each, and then the index was called damaged."""
+    with Archive(archive, engine=select_engine("cpu")) as opened:
+        with pytest.raises(OptionError, match="the paths to search name too much"):
+            ArchiveSearch(opened, SearchQuery((b"x",)), [(b"x", ROOT_INO)] * 1_200_000)
+        with pytest.raises(OptionError, match="the paths to search name too much"):
+            ArchiveSearch(opened, SearchQuery((b"x",), max_depth=1), [(b"x" * 1_000_000, ROOT_INO)] * 50)
+        often = ArchiveSearch(opened, SearchQuery((b"x",), output=Output.COUNT), [(b"x", ROOT_INO)] * 100)
+        assert b"".join(often) == b"x/long:1\n" * 100

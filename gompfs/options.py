@@ -158,6 +158,7 @@ class MountOptions:
     stats: str = "hidden"
     stats_public: bool = False
     fsname: str | None = None
+    log: str | None = None
     gpu_memory: int | None = None
     gpu_resident: str = "auto"
     gpu_stats_memory: int | None = None
@@ -320,6 +321,12 @@ MOUNT_OPTIONS = (
         choices=("low", "high"),
     ),
     MountOption("auto_unmount", bool, "unmount when the daemon is killed"),
+    MountOption(
+        "log",
+        str,
+        "append the messages of the daemon to this file too, with their times; it may be rotated",
+        placeholder="FILE",
+    ),
     MountOption("fsname", str, "source name to show in /proc/mounts", placeholder="NAME"),
 )
 """All options of `mount -o`: the parser, the help and the documentation use this table. The first match counts."""

@@ -14,6 +14,7 @@ from gompfs import __version__
 from gompfs._native.fuse import FIRST_TIME_LOG2, ServedArchive
 from gompfs.archive import Archive
 from gompfs.errors import display_path
+from gompfs.mount.failures import failures
 from gompfs.mount.metric_set import MetricSet
 from gompfs.statistics.answering import Answering
 
@@ -39,6 +40,7 @@ def metrics(archive: Archive, served: ServedArchive, answering: Answering) -> Me
     }
     found.sample("gompfs_info", facts, 1)
     _describe_requests(found, served)
+    _describe_failures(found)
     _describe_blocks(found, archive)
     _describe_decoding(found, archive)
     _describe_statistics(found, answering)
@@ -59,6 +61,15 @@ def _describe_requests(found: MetricSet, served: ServedArchive) -> None:
         limits = [(1 << FIRST_TIME_LOG2 + number) * 1e-9 for number in range(len(counts) - 1)]
         found.histogram(name, {"request": kind, "path": path}, limits, counts, total)
     found.single("gompfs_read_bytes_total", "counter", "Bytes returned by reads.", served.num_read_bytes)
+
+
+def _describe_failures(found: MetricSet) -> None:
+    name = "gompfs_request_errors_total"
+    found.describe(name, "counter", "Requests that failed because of damage, lack of memory or a defect, by errno.")
+    for (request, number), count in failures.requests().items():
+        found.sample(name, {"request": request, "errno": number}, count)
+    meaning = "Different blocks that were found to be damaged since the mount started."
+    found.single("gompfs_damaged_blocks", "gauge", meaning, failures.num_damaged_blocks)
 
 
 def _describe_blocks(found: MetricSet, archive: Archive) -> None:

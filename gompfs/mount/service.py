@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gompfs.errors import GompfsError, MountError, OptionError, display_path
@@ -38,6 +39,8 @@ def mount_archives(
     Returns when the mount answers requests; in the foreground, when it has been unmounted. Raises GompfsError for an
     archive that cannot be read, MountError if mounting fails.
     """
+    if options.log is not None:
+        options = replace(options, log=os.path.abspath(options.log))
     archives, mountpoint = [os.path.abspath(archive) for archive in archives], resolve_mountpoint(mountpoint)
     if foreground:
         logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
@@ -65,6 +68,7 @@ def _run_service(archives: Sequence[str], mountpoint: str, options: MountOptions
         notify(READY="1", STATUS=f"{display_path(':'.join(archives))} is mounted at {display_path(mountpoint)}")
 
     try:
+        _log_to_file(options.log)
         check_mountpoint(mountpoint)
         _serve(archives, mountpoint, options, ready, lambda: notify(STOPPING="1"))
     except BaseException as error:
@@ -83,6 +87,7 @@ def _run_daemon(archives: Sequence[str], mountpoint: str, options: MountOptions,
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
         _log_to_syslog()
+        _log_to_file(options.log)
 
         def ready() -> None:
             nonlocal is_ready
@@ -128,6 +133,17 @@ def _log_to_syslog() -> None:
     syslog.openlog("gompfs", syslog.LOG_PID, syslog.LOG_DAEMON)
     logging.getLogger().addHandler(_SyslogHandler())
     logging.getLogger().setLevel(logging.INFO)
+
+
+def _log_to_file(path: str | None) -> None:
+    """Log to a file too, if there is one. Raises OSError if it cannot be opened."""
+    if path is None:
+        return
+    from logging.handlers import WatchedFileHandler  # takes longer to import than mounting does
+
+    handler = WatchedFileHandler(path)
+    handler.setFormatter(logging.Formatter(f"%(asctime)s gompfs[{os.getpid()}]: %(message)s"))
+    logging.getLogger().addHandler(handler)
 
 
 def _serve(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tree_helpers import pack
+from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.archive import Archive
 from gompfs.errors import (
@@ -23,6 +26,7 @@ from gompfs.errors import (
     SymlinkLoopError,
 )
 from gompfs.mount.fuse.errno_map import errno_of, is_expected
+from gompfs.mount.metric_set import samples_of
 
 FUSE_APIS = ("low", "high")
 
@@ -68,10 +72,50 @@ def test_only_the_damaged_block_is_lost(damaged: tuple[Path, int, int], tmp_path
     assert read_error(mounted / "d/noise", start, 4096) == errno.EIO
     assert read_error(mounted / "d/noise", start + (12 << 10), 4096) == errno.EIO
     assert read_error(mounted / "d/noise", start + (16 << 10), 4096) is None
+    samples = samples_of((mounted / "stats/metrics.json").read_bytes())
+    ((labels, errors),) = samples["gompfs_request_errors_total"]
+    assert labels == {"request": "read", "errno": "EIO"}
+    assert errors >= 3
+    assert samples["gompfs_damaged_blocks"] == [({}, 1)]
     assert mounted.stop() == 0
     lines = set(mounted.log.splitlines())
     expected = f"{archive}: d/noise: block {block}: the compressed bytes do not match their checksum"
     assert lines == {f"gompfs: read: {expected}"}
+
+
+def test_metrics_of_a_mount_without_damage(damaged: tuple[Path, int, int], mount) -> None:
+    """The counter is there from the start, so that an alert can watch it grow. A missing file is no error."""
+    mounted = mount(damaged[0])
+    assert not (mounted / "d/nowhere").exists()
+    text = (mounted / "stats/metrics").read_text()
+    assert 'gompfs_request_errors_total{request="read",errno="EIO"} 0\n' in text
+    assert "gompfs_damaged_blocks 0\n" in text
+
+
+def test_a_log_file(damaged: tuple[Path, int, int], tmp_path: Path, mount_type, fuse_api: str, monkeypatch) -> None:
+    """The daemon in the background has only syslog otherwise. A rotated file is made anew."""
+    archive, _, _ = damaged
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "mnt"
+    command = [sys.executable, "-P", "-m", "gompfs"]
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+    options = ["-o", f"log=mount.log,api={fuse_api}"]
+    subprocess.run([*command, "mount", *options, archive, place], env=environment, check=True)
+    try:
+        for number in (1, 2):
+            with pytest.raises(OSError, match="Input/output error"):
+                (place / "d/noise").read_bytes()
+            line = (tmp_path / "mount.log").read_text().splitlines()[0]
+            assert re.fullmatch(rf"\d{{4}}-.* gompfs\[\d+\]: read: {archive}: d/noise: block 60: .*", line)
+            (tmp_path / "mount.log").rename(tmp_path / f"mount.log.{number}")
+    finally:
+        subprocess.run([*command, "umount", place], env=environment, check=True)
+    bad = subprocess.run(
+        [*command, "mount", "-o", "log=no/where", archive, place], env=environment, capture_output=True, text=True
+    )
+    assert bad.returncode == 1
+    assert bad.stderr.endswith("no/where: No such file or directory\n")
+    assert not os.path.ismount(place)
 
 
 def test_an_archive_that_shrinks_under_the_mount(damaged: tuple[Path, int, int], mount) -> None:

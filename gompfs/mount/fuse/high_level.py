@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from gompfs.errors import MountError
 from gompfs.model import ROOT_INO, Inode
+from gompfs.mount.failures import failures
 from gompfs.mount.fuse.errno_map import errno_of, is_expected
 from gompfs.mount.fuse.fuse_options import NO_ACLS, fuse_options
 from gompfs.mount.fuse.libfuse import mfusepy
@@ -189,6 +190,7 @@ def _answers(operation: Callable[..., Result]) -> Callable[..., Result]:
                 number = errno_of(error)
                 if not is_expected(error):
                     name = operation.__name__
+                    failures.add(name, number, error)
                     log.error("%s: %s", name, error, exc_info=log.isEnabledFor(logging.DEBUG))
                 raise OSError(number, os.strerror(number)) from error
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gompfs._native.fuse import FuseServer, Listing, ReplyCache
 from gompfs.errors import GompfsError
 from gompfs.model import Inode
+from gompfs.mount.failures import failures
 from gompfs.mount.fuse.directories import Directories
 from gompfs.mount.fuse.errno_map import errno_of, is_expected
 from gompfs.mount.not_ready import NotReadyError
@@ -174,9 +175,11 @@ class _Handlers:
         if isinstance(error, NotReadyError):
             error.call_later(answer_again)
             return None
+        number = errno_of(error)
         if not is_expected(error):
+            failures.add(operation, number, error)
             log.error("%s: %s", operation, error, exc_info=error if log.isEnabledFor(logging.DEBUG) else None)
-        return errno_of(error)
+        return number
 
     def refused(self, number: int) -> None:
         """See Handlers.refused."""

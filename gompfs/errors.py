@@ -24,6 +24,8 @@ Each error has the attributes `archive`, `path` and `block`, as far as they are 
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from errno import EINVAL, EIO, EISDIR, ELOOP, ENOENT, ENOTDIR
 
 __all__ = [
@@ -68,6 +70,11 @@ def _escaped(char: str) -> str:
     if "\udc80" <= char <= "\udcff":
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char.encode("unicode_escape").decode()
+
+
+def pip_install(extra: str) -> str:
+    """Returns the command that installs an extra of gompfs where this gompfs is, whatever `pip` would be."""
+    return f"{shlex.quote(sys.executable)} -m pip install 'gompfs[{extra}]'"
 
 
 _OSERROR_NAMES = {"path": "filename", "message": "strerror"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gompfs.cli.application import print_error
-from gompfs.errors import EntryNotFoundError, GompfsError, OptionError, display_path
+from gompfs.errors import EntryNotFoundError, GompfsError, OptionError, display_path, pip_install
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -85,7 +85,7 @@ def _connected(scheduler: str) -> Iterator[Client]:
         from distributed import Client
         from distributed.comm import resolve_address
     except ImportError:
-        raise OptionError(f"{DASK} needs Dask: pip install 'gompfs[dask]'") from None
+        raise OptionError(f"{DASK} needs Dask: {pip_install('dask')}") from None
     try:
         resolve_address(scheduler)  # after an unknown scheme, the threads of a Client do not end
         client = Client(scheduler, set_as_default=False)

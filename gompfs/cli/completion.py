@@ -33,7 +33,7 @@ _gompfs_completion() {
             dir) compopt -o dirnames; return ;;
             file) compopt -o default; return ;;
         esac
-        [[ $value == */ || $value == */\' ]] || all_directories=
+        [[ $value == */ || $value == */\' || $value == *= ]] || all_directories=
         COMPREPLY+=("$value")
     done
     [[ $all_directories ]] && compopt -o nospace
@@ -60,7 +60,7 @@ _gompfs_completion() {
         esac
         if [[ -n $text ]]; then
             described+=("${value//:/\\:}:$text")
-        elif [[ $value == */ ]]; then
+        elif [[ $value == */ || $value == *= ]]; then
             directories+=("$value")
         else
             values+=("$value")

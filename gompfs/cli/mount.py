@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import textwrap
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,14 +17,36 @@ from gompfs.cli.parameters import MountPoint, SeveralBeforeLast, check_engine_op
 from gompfs.errors import GompfsError, display_path
 from gompfs.options import MOUNT_OPTIONS, MountOption, MountOptions
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _OPTION_COLUMNS, _HELP_COLUMNS = 25, 84  # of the list of mount options
+
+
+def _complete_options(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The mount options that may follow the last comma, with their values if these are few."""
+    from click.shell_completion import CompletionItem
+
+    before, comma, begun = incomplete.rpartition(",")
+    names = []
+    for option in MOUNT_OPTIONS:
+        names += [f"{option.name}={choice}" for choice in option.choices or ("",)] if option.kind is not bool else []
+        names += [option.name] if option.kind is bool else []
+    return [CompletionItem(before + comma + name) for name in names if name.startswith(begun)]
 
 
 @click.command("mount")
 @click.argument("archives", metavar="ARCHIVE...", cls=SeveralBeforeLast, nargs=-1, required=True, type=click.Path())
 @click.argument("mountpoint", type=MountPoint())
 @click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground and log to stderr; Ctrl-C unmounts.")
-@click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, listed above.")
+@click.option(
+    "-o",
+    "mount_options",
+    metavar="OPTION,...",
+    multiple=True,
+    shell_complete=_complete_options,
+    help="Mount options, listed above.",
+)
 @click.option(
     "--engine",
     metavar="[auto|cpu|gpu|gpu:N,...|reference]",

@@ -13,10 +13,12 @@ from click.shell_completion import CompletionItem
 
 from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.cluster import DASK, archives_and_name, dask_option, print_statistic_of_cluster
+from gompfs.cli.grep_targets import is_archive
 from gompfs.cli.output import human_size, print_json, print_line, write_bytes
 from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.progress import progress_bar
 from gompfs.cli.statistic_output import OutputForm, output_form, print_report
+from gompfs.cli.waiting import Waiting
 from gompfs.errors import EntryNotFoundError, EntryTypeError, OptionError, display_path
 from gompfs.memory import share_arenas
 from gompfs.statistics.documents import DEFAULT_FIELD, read_documents
@@ -154,6 +156,8 @@ def stats_command(
     if scheduler is not None:
         archives, name = archives_and_name(archive, name, documents, _LIST)
         documents = ()
+    elif is_archive(name):
+        raise OptionError(f"stats reads one archive; with a Dask cluster, several: {DASK} ADDRESS ARCHIVE... NAME")
     task = None if name == _LIST else task_of(name, _LIST)
     _check_usage(task, path, top, ngram_length, word_range)
     output = output_form(form, as_json=as_json, lists_names=task is None)
@@ -193,10 +197,11 @@ def _print_names(as_json: bool) -> None:
 
 def _print_statistic(task: Task, name: str, archive: Archive, query: StatsQuery, output: OutputForm) -> None:
     share_arenas()
-    report = compute(os.fsencode(name), archive, query)
-    if task.argument and report.size == 0:
-        raise EntryNotFoundError("no file contains this", archive=archive.path, path=display_path(name))
-    print_report(report, task, output)
+    with Waiting(display_path(name)) as waiting:
+        report = compute(os.fsencode(name), archive, query)
+        if task.argument and report.size == 0:
+            raise EntryNotFoundError("no file contains this", archive=archive.path, path=display_path(name))
+        print_report(waiting.until_it_begins(report), task, output)
 
 
 def _build_grammars(path: str, engine: str) -> int:

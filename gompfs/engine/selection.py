@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from gompfs.engine.base import Engine
-from gompfs.errors import EngineUnavailableError, OptionError
+from gompfs.errors import EngineUnavailableError, OptionError, pip_install
 
 if TYPE_CHECKING:
     from gompfs.engine.gpu import GpuEngine
@@ -51,7 +51,7 @@ def select_device(number: int, engine: Engine, options: GpuOptions) -> Device:
     """
     if find_spec("cupy") is None:
         raise EngineUnavailableError(
-            "arrays on a GPU need CuPy: pip install 'gompfs[gpu-cuda13]', or gpu-cuda12; or use device='cpu'"
+            f"arrays on a GPU need CuPy: {pip_install('gpu-cuda13')}, or gpu-cuda12; or use device='cpu'"
         )
     from gompfs.engine.gpu import GpuEngine
 
@@ -80,7 +80,7 @@ def _gpu_engine(devices: str, num_threads: int, options: GpuOptions | None) -> E
         raise OptionError(f"{devices!r} names a CUDA device twice")
     if find_spec("cupy") is None:
         raise EngineUnavailableError(
-            "the gpu engine needs CuPy: pip install 'gompfs[gpu-cuda13]', or gpu-cuda12; or use --engine cpu"
+            f"the gpu engine needs CuPy: {pip_install('gpu-cuda13')}, or gpu-cuda12; or use --engine cpu"
         )
     from gompfs.engine.gpu import GpuEngine
 

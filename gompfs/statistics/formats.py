@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from gompfs._native.statistics import json_lines
-from gompfs.errors import OptionError
+from gompfs.errors import OptionError, pip_install
 from gompfs.statistics.line_format import groups_of_pieces, line_format, unfit_for_columns
 from gompfs.statistics.records import FACTS, Columns, records
 from gompfs.statistics.report import FixedReport, Report
@@ -45,7 +45,7 @@ def _import_tables() -> None:
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("pyarrow"):
             raise
-        raise OptionError("tables need pyarrow: pip install 'gompfs[tables]'") from None
+        raise OptionError(f"tables need pyarrow: {pip_install('tables')}") from None
 
 
 def formatted(report: Report, columns: Columns, form: Format) -> Report:

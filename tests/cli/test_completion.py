@@ -19,6 +19,7 @@ import pytest
 from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.cli.completion import SCRIPTS, BashLine
+from gompfs.options import MOUNT_OPTIONS
 
 _QUIET_SECONDS = 0.05
 _LIMIT = 20  # seconds until an event
@@ -294,3 +295,29 @@ def test_the_answer_to_a_shell(gompfs, archive) -> None:
     assert re.fullmatch(rb"plain\0umount\0[^\0]+\0", result.output)
     result = gompfs("cat", archive, "docs/", _GOMPFS_COMPLETE="zsh")
     assert result.output == b"entry\0docs/a.txt\0\0entry\0docs/b.txt\0\0"
+
+
+def completions(directory: Path, *words: str) -> list[str]:
+    """What zsh is told."""
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "_GOMPFS_COMPLETE": "zsh"}
+    command = [sys.executable, "-P", "-m", "gompfs", *words]
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, check=True)
+    return [os.fsdecode(value) for value in done.stdout.split(b"\0")[1::3]]
+
+
+def test_mount_options_are_completed(tmp_path: Path) -> None:
+    every = completions(tmp_path, "mount", "-o", "")
+    assert {option.name for option in MOUNT_OPTIONS} == {value.partition("=")[0] for value in every} | {"stats=public"}
+    assert completions(tmp_path, "mount", "-o", "verify,ca") == ["verify,cache_size="]
+    assert completions(tmp_path, "mount", "-o", "stats=") == [
+        *("stats=public", "stats=hidden", "stats=visible", "stats=off"),
+    ]
+    assert completions(tmp_path, "mount", "-o", "nothing") == []
+
+
+def test_mount_options_in_a_shell(shell: Shell, tmp_path: Path) -> None:
+    """Nothing is put after an equals sign, where the value follows, nor evaluated."""
+    (tmp_path / "record").touch()
+    shell.complete("gompfs mount -o verify,cache_s")
+    shell.enter("1M a.gomp")
+    assert (tmp_path / "arguments").read_bytes() == b"mount\0-o\0verify,cache_size=1M\0a.gomp\0"

@@ -113,3 +113,11 @@ def test_replace_of_grep(gompfs, archive, monkeypatch, capfd):
         assert run(["grep", options, "last", str(archive)]) == 0
         assert capfd.readouterr().err.rpartition("\r\x1b[K")[2].startswith(printed)
         assert (printed != "") == (options == "-rn")
+
+
+def test_statistics_of_several_archives_need_dask(gompfs, archive, words_archive):
+    """It said that the second archive is an unknown statistic."""
+    result = gompfs("stats", archive, words_archive, "wordcount")
+    assert result.status == 2
+    message = "stats reads one archive; with a Dask cluster, several: --dask ADDRESS ARCHIVE... NAME"
+    assert result.error_line == message

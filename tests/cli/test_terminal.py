@@ -7,12 +7,13 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import gompfs as gompfs_package
-from gompfs.cli import grep_progress
+from gompfs.cli import grep_progress, waiting
 from gompfs.cli.application import run
 
 HOSTILE_NAME = "a\x1b]0;owned\a\nb"
@@ -143,3 +144,29 @@ def test_grep_shows_its_progress_and_erases_it(
         assert written.endswith(b"\r\x1b[Kend")
     else:
         assert written == b"end"
+
+
+def test_a_statistic_that_takes_long_shows_the_time_and_erases_it(words_archive, capfd, monkeypatch):
+    """18 seconds of n-grams showed nothing."""
+    from gompfs.cli import stats
+
+    def slow(*arguments):
+        time.sleep(0.3)
+        return compute(*arguments)
+
+    compute = stats.compute
+    monkeypatch.setattr(stats, "compute", slow)
+    monkeypatch.setattr(waiting, "_FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "_UPDATE_SECONDS", 0.05)
+    command = ["stats", str(words_archive), "sequence_count"]
+    assert run(command) == 0
+    quiet = capfd.readouterr()
+    assert quiet.err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(command) == 0
+    shown = capfd.readouterr()
+    assert shown.out == quiet.out != ""
+    assert shown.err.startswith("\r\x1b[Kcomputing sequence_count: 0 s")
+    assert shown.err.endswith("\r\x1b[K")
+    assert run(["stats", str(words_archive), "word/nowhere"]) == 1  # an error erases it too
+    assert capfd.readouterr().err.rpartition("\r\x1b[K")[2].startswith("gompfs: ")

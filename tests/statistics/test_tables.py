@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -309,7 +310,8 @@ def test_only_tables_need_pyarrow(archive: Path, form: str) -> None:
     else:
         assert done.returncode == 2
         assert done.stdout == b""
-        assert done.stderr.splitlines()[-1] == b"gompfs: tables need pyarrow: pip install 'gompfs[tables]'"
+        install = f"{shlex.quote(sys.executable)} -m pip install 'gompfs[tables]'"
+        assert done.stderr.splitlines()[-1].decode() == f"gompfs: tables need pyarrow: {install}"
 
 
 def test_files_of_a_mount(tree: Path, tmp_path: Path, mounted_stats: Callable[[Path], Path]) -> None:

@@ -50,7 +50,7 @@ class PartHeads:
 
     def __init__(
         self,
-        segments: Sequence[tuple[Buffer, Buffer, Buffer, Buffer, tuple[Buffer, Buffer]]],
+        segments: Sequence[tuple[Buffer, Buffer, Buffer, Buffer, tuple[Buffer, Buffer, Buffer]]],
         file: int | Callable[[int, int], Buffer],
         capacity: int,
         num_threads: int,
@@ -59,10 +59,11 @@ class PartHeads:
         """Keeps up to `capacity` bytes of decoded heads. Up to `num_threads` threads read words, and several heads.
 
         Each segment has columns: the first block of each part and the end of the last (u64), archive_offset (u64) and
-        size (u32) of each head, for each part 1 if it uses the dictionary, else 0 (u8), and archive_offset (u64) and
-        compressed_size (u32) of the blocks of its words. `dictionary` has the latter two for the dictionary of the
-        archive, if there is one. `file` is a descriptor, which is closed with this object, or a
-        function that returns `size` bytes at an offset. Raises ValueError for columns of different lengths.
+        size (u32) of each head, for each part 1 if it uses the dictionary, else 0 (u8), and archive_offset (u64),
+        compressed_size (u32) and uncompressed_size (u32) of the blocks of its words. `dictionary` has the first two of
+        these for the dictionary of the archive, if there is one. `file` is a descriptor, which is closed with this
+        object, or a function that returns `size` bytes at an offset. Raises ValueError for columns of different
+        lengths.
         """
 
     def load_words(self) -> None:

@@ -55,7 +55,8 @@ def open_part_heads(
         for size in parts.sizes:
             starts.append(starts[-1] + -(-size // block_size))
         uses_dictionary = bytes(kind == PartKind.DICTIONARY for kind in parts.kinds)
-        of_words = _block_ranges(words.get(segment.number))
+        section = words.get(segment.number)
+        of_words = (*_block_ranges(section), section.blocks.uncompressed_sizes if section else _NO_BLOCKS)
         columns.append((starts, parts.head_offsets, parts.head_sizes, uses_dictionary, of_words))
 
     def read(offset: int, size: int) -> bytes | memoryview:

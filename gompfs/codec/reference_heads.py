@@ -23,6 +23,8 @@ from gompfs.codec.words import max_word_bytes
 
 BlockRanges = tuple[Sequence[int], Sequence[int]]
 """The archive_offset and compressed_size of each block of a section."""
+WordRanges = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""The same, and the uncompressed_size of each block."""
 
 _NO_WORDS = bytes(8)  # a section without words and separators
 _MAX_WORDS_BYTES = (1 << 32) - 1  # of all words, with a space after each
@@ -31,15 +33,15 @@ _MAX_WORDS_BYTES = (1 << 32) - 1  # of all words, with a space after each
 class SegmentHeads(NamedTuple):
     """The first block of each part and the end of the last, its heads, and the blocks of the section `words`.
 
-    `uses_dictionary` has 1 for a part whose blocks need the dictionary of the archive, else 0. Blocks of a section are
-    columns of archive_offset and compressed_size.
+    `uses_dictionary` has 1 for a part whose blocks need the dictionary of the archive, else 0. Blocks of the section
+    are columns of archive_offset, compressed_size and uncompressed_size.
     """
 
     first_blocks: Sequence[int]
     head_offsets: Sequence[int]
     head_sizes: Sequence[int]
     uses_dictionary: Sequence[int]
-    words: BlockRanges
+    words: WordRanges
 
 
 class ReferencePartHeads:
@@ -138,9 +140,9 @@ class ReferencePartHeads:
     def _read_words(self, segment: SegmentHeads) -> GlobalWords:
         """Returns the global words of a segment; none if their section is damaged."""
         section = bytearray()
-        for offset, size in zip(*segment.words, strict=True):
+        for offset, size, uncompressed_size in zip(*segment.words, strict=True):
             content, status = _decode_block(self._read(offset, size))
-            if status is not BlockStatus.OK:
+            if status is not BlockStatus.OK or len(content) != uncompressed_size:
                 return read_words(_NO_WORDS)
             section += content
         try:

@@ -17,7 +17,7 @@ from gompfs.model import GRAMMAR_SECTION, BlockTable, Problem, Section, Segment
 from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.text_in_parts import text_in_parts
 from gompfs.verify.grammar_check import GrammarCheck
-from gompfs.verify.text_files import check_text_files
+from gompfs.verify.text_files import check_extents, check_text_files
 
 _BATCH_BYTES = 16 << 20
 # Limit for the paths that a report names for damaged blocks. In a forged index, each of a million files may touch every
@@ -70,6 +70,7 @@ class _Verification:
         self._progress = progress
         self._report = VerifyReport()
         self._damaged_segments: set[int] = set()
+        self._blocks_with_nul: list[int] = []  # of the stream
 
     def run(self) -> VerifyReport:
         """Check everything. Returns the report."""
@@ -87,7 +88,9 @@ class _Verification:
             self._check_section(section, grammars)
         report.problems += grammars.finish()
         if is_sound:
-            report.problems += check_text_files(self._archive)
+            if self._archive.superblock.version > 1:
+                report.problems += check_extents(self._archive)
+            report.problems += check_text_files(self._archive, self._blocks_with_nul)
             self._check_words()
         if any(problem.ino is not None for problem in report.problems):
             report.paths = self._paths
@@ -97,7 +100,12 @@ class _Verification:
         """Check the blocks of a segment's part of the stream."""
         self._check_alignment("", segment.first_block, segment.blocks)
         decode = partial(self._archive.stored.decode_segment, segment, verify=True)
-        damaged = self._damaged(segment.blocks, decode)
+
+        def take(number: int, content: memoryview) -> None:
+            if not np.frombuffer(content, np.uint8).all():
+                self._blocks_with_nul.append(segment.first_block + number)
+
+        damaged = self._damaged(segment.blocks, decode, take if has_text_parts(segment) else None)
         self._report.damages += [Damage(segment.first_block + number, status) for number, status in damaged]
         if damaged:
             self._damaged_segments.add(segment.number)
@@ -131,7 +139,9 @@ class _Verification:
             return
         self._check_alignment(f"section {name}: ", 0, section.blocks)
         decode = partial(self._archive.stored.decode_table, section.blocks, verify=True)
-        damaged = self._damaged(section.blocks, decode, content.extend if is_grammar else None)
+        damaged = self._damaged(
+            section.blocks, decode, (lambda _number, piece: content.extend(piece)) if is_grammar else None
+        )
         self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
         if damaged:
             self._damaged_segments.add(section.segment)
@@ -142,11 +152,11 @@ class _Verification:
         self,
         table: BlockTable,
         decode: Callable[[range], list[Block]],
-        take: Callable[[memoryview], None] | None = None,
+        take: Callable[[int, memoryview], None] | None = None,
     ) -> list[tuple[int, BlockStatus]]:
         """Returns the damaged blocks of `table`, and adds all of them to the report.
 
-        `decode` decodes the blocks of some indexes. `take` gets the content of good blocks.
+        `decode` decodes the blocks of some indexes. `take` gets the index and the content of good blocks.
         """
         archive, report = self._archive, self._report
         damaged: list[tuple[int, BlockStatus]] = []
@@ -159,7 +169,7 @@ class _Verification:
                 if block.status is not BlockStatus.OK:
                     damaged.append((number, block.status))
                 elif take is not None:
-                    take(block.content)
+                    take(number, block.content)
             self._progress(sum(len(block.content) for block in blocks))
         report.num_blocks += len(table)
         report.compressed_size += table.compressed_size

@@ -28,12 +28,23 @@ namespace gompfs {
 namespace {
 
 using SectionColumns = std::tuple<nb::object, nb::object>;
-using Columns = std::tuple<nb::object, nb::object, nb::object, nb::object, SectionColumns>;
+using WordColumns = std::tuple<nb::object, nb::object, nb::object>;
+using Columns = std::tuple<nb::object, nb::object, nb::object, nb::object, WordColumns>;
 
 SectionBlocks section_of(const SectionColumns& columns) {
     const auto& [offsets, sizes] = columns;
     SectionBlocks blocks{values_of<std::uint64_t>(offsets), values_of<std::uint32_t>(sizes)};
     if (blocks.compressed_sizes.size() != blocks.archive_offsets.size()) {
+        throw nb::value_error("the columns of a section do not have equally many values");
+    }
+    return blocks;
+}
+
+SectionBlocks words_section_of(const WordColumns& columns) {
+    const auto& [offsets, sizes, uncompressed_sizes] = columns;
+    SectionBlocks blocks = section_of({offsets, sizes});
+    blocks.uncompressed_sizes = values_of<std::uint32_t>(uncompressed_sizes);
+    if (blocks.uncompressed_sizes.size() != blocks.archive_offsets.size()) {
         throw nb::value_error("the columns of a section do not have equally many values");
     }
     return blocks;
@@ -46,7 +57,7 @@ void init(PartHeads* self, const std::vector<Columns>& segments, const ArchiveBy
     for (const auto& [first_blocks, offsets, sizes, uses_dictionary, words] : segments) {
         heads.push_back({values_of<std::uint64_t>(first_blocks), values_of<std::uint64_t>(offsets),
                          values_of<std::uint32_t>(sizes), values_of<std::uint8_t>(uses_dictionary),
-                         section_of(words)});
+                         words_section_of(words)});
         const SegmentHeads& added = heads.back();
         if (added.first_blocks.size() != added.head_offsets.size() + 1 ||
             added.head_sizes.size() != added.head_offsets.size() ||

@@ -25,6 +25,7 @@ class HeadTokens {
     Bytes stored_bytes() const { return arrays_->token_bytes; }
 
     // The local words, each with a space after it; the bytes of the local separators.
+    std::size_t num_local_words() const { return arrays_->prefixes.size(); }
     Bytes local_words() const { return Bytes(words_).first(words_size_); }
     Bytes local_separators() const { return separators_; }
     // Numbers in the section `words`, which may have fewer. Ascending.

@@ -51,6 +51,8 @@ SectionContent read_section(const SectionBlocks& section, const Fetch& fetch,
         // The size is checked now, so that what is read has at most as many bytes as the content.
         if (!header || header->codec == Codec::head ||
             blocks.back().size() != kBlockHeaderSize + std::size_t{header->payload_size} ||
+            (!section.uncompressed_sizes.empty() &&
+             header->uncompressed_size != section.uncompressed_sizes[number]) ||
             header->uncompressed_size > max_size - size) {
             return {.status = BlockStatus::bad_header};
         }

@@ -19,10 +19,12 @@
 
 namespace gompfs {
 
-// The positions of a section's blocks.
+// The positions of a section's blocks, and the sizes that they must have when they are decoded; no
+// sizes if these do not matter.
 struct SectionBlocks {
     std::vector<std::uint64_t> archive_offsets;
     std::vector<std::uint32_t> compressed_sizes;
+    std::vector<std::uint32_t> uncompressed_sizes = {};
 };
 
 // The positions of a segment's heads, and of the blocks of its section of words.
@@ -76,6 +78,10 @@ class PartHeads {
     // The global words and separators of a segment; none if their section is damaged. Throws what
     // `fetch` throws.
     const WordSection& words(std::size_t segment);
+    // Whether a segment has a section of words with some bytes.
+    bool has_words(std::size_t segment) const {
+        return !segments_[segment].words.archive_offsets.empty();
+    }
 
   private:
     struct Words {

@@ -2,6 +2,7 @@
 // separates words, so the separating bytes of all tokens together are counted.
 #include "parts/token_check.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <stdexcept>
@@ -25,13 +26,24 @@ std::size_t count_separators(std::string_view text) {
     return count;
 }
 
+std::size_t count_separators(WordRule rule, std::string_view text) {
+    switch (rule) {
+        case WordRule::whitespace:
+            return count_separators<WordRule::whitespace>(text);
+        case WordRule::letters:
+            return count_separators<WordRule::letters>(text);
+        case WordRule::identifiers:
+            return count_separators<WordRule::identifiers>(text);
+    }
+    return 0;
+}
+
 std::size_t count_separators(WordRule rule, std::string_view text, unsigned num_threads) {
     constexpr std::size_t kSliceSize = std::size_t{1} << 18;
     std::atomic<std::size_t> count = 0;
     parallel_for((text.size() + kSliceSize - 1) / kSliceSize, num_threads, [&](std::size_t index) {
         const std::string_view slice = text.substr(index * kSliceSize, kSliceSize);
-        count += rule == WordRule::whitespace ? count_separators<WordRule::whitespace>(slice)
-                                              : count_separators<WordRule::identifiers>(slice);
+        count += count_separators(rule, slice);
     });
     return count;
 }
@@ -44,6 +56,32 @@ std::string_view text_of(const TokenList& tokens) {
     const std::uint8_t* const begin = tokens.stored(0).data();
     return {reinterpret_cast<const char*>(begin),
             static_cast<std::size_t>(tokens.bytes_end() - begin)};
+}
+
+std::string_view view_of(Bytes bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool have_right_bytes(std::string_view words, std::size_t num_spaces, std::string_view separators,
+                      WordRule rule, unsigned num_threads) {
+    if (count_separators(rule, words, num_threads) != num_spaces) {
+        return false;
+    }
+    const std::size_t num_separating = count_separators(rule, separators, num_threads);
+    if (rule != WordRule::letters) {
+        return num_separating == separators.size();
+    }
+    const auto is_other = [](char byte) { return byte < 0; };
+    const auto num_others = std::count_if(separators.begin(), separators.end(), is_other);
+    if (num_separating + static_cast<std::size_t>(num_others) != separators.size()) {
+        return false;
+    }
+    bool is_at_start = true;
+    return std::none_of(words.begin(), words.end(), [&](char byte) {
+        const bool begins_inside = is_at_start && (byte & 0xc0) == 0x80;
+        is_at_start = byte == ' ';
+        return begins_inside;
+    });
 }
 
 bool are_words(const TokenList& words, const Tokenizer& tokenizer, unsigned num_threads) {
@@ -89,6 +127,15 @@ void check_tokens(const WordSection& section, const Tokenizer& tokenizer, unsign
 
 void check_tokens(const Head& head, const Tokenizer& tokenizer) {
     check(head.local_words, head.local_separators, tokenizer, 1);
+}
+
+bool have_right_bytes(const WordSection& section, WordRule rule, unsigned num_threads) {
+    return have_right_bytes(text_of(section.words()), section.words().size(),
+                            text_of(section.separators()), rule, num_threads);
+}
+
+bool have_right_bytes(Bytes words, std::size_t num_words, Bytes separators, WordRule rule) {
+    return have_right_bytes(view_of(words), num_words, view_of(separators), rule, 1);
 }
 
 }  // namespace gompfs

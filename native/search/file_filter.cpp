@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/failures.h"
+#include "parts/token_check.h"
 
 namespace gompfs::search {
 namespace {
@@ -48,7 +49,7 @@ constexpr std::string_view kFolding[] = {"\xe2\x84\xaa", "\xc5\xbf"};
 
 }  // namespace
 
-FileFilter::FileFilter(const std::vector<LiteralSet>& required, WordRule rule) {
+FileFilter::FileFilter(const std::vector<LiteralSet>& required, WordRule rule) : rule_(rule) {
     for (const LiteralSet& set : required) {
         add_set(set, rule);
     }
@@ -122,13 +123,20 @@ FileFilter::Mask FileFilter::mask_of_words(Bytes bytes) const {
     return mask;
 }
 
+// What is looked for in separators. Under the rule `letters` a character may be in two of them, or
+// begin in a word; the last byte of these is in a separator then, because no word begins inside of
+// a character.
+std::string_view FileFilter::of_separators(std::string_view unknown) const {
+    return rule_ == WordRule::letters ? unknown.substr(unknown.size() - 1) : unknown;
+}
+
 bool FileFilter::has_unknown(const HeadTokens& tokens) const {
     const auto stored = view_of(tokens.stored_bytes());
     return std::any_of(unknown_.begin(), unknown_.end(), [&](std::string_view unknown) {
         // Its last byte is stored somewhere.
         return stored.find(unknown.back()) != stored.npos &&
                (view_of(tokens.local_words()).find(unknown) != stored.npos ||
-                view_of(tokens.local_separators()).find(unknown) != stored.npos);
+                view_of(tokens.local_separators()).find(of_separators(unknown)) != stored.npos);
     });
 }
 
@@ -153,7 +161,8 @@ void FileFilter::find_in_tokens(const TokenList& tokens, std::size_t first, std:
             }
         }
     }
-    for (const std::string_view unknown : unknown_) {
+    for (const std::string_view whole : unknown_) {
+        const std::string_view unknown = tokens.has_spaces() ? whole : of_separators(whole);
         for (std::size_t at = 0; (at = bytes.find(unknown, at)) != bytes.npos; ++at) {
             add(at, kAll);
         }
@@ -206,12 +215,35 @@ FileFilter::Mask FileFilter::TokenMasks::of(std::span<const std::uint32_t> token
 }
 
 void FileFilter::find_parts(const PartHeads& heads, std::uint64_t block_size) {
+    block_size_ = block_size;
     for (std::size_t segment = 0; segment < heads.segments().size(); ++segment) {
         const SegmentHeads& stored = heads.segments()[segment];
         for (std::size_t part = 0; part < stored.first_blocks.size(); ++part) {
             parts_.push_back({stored.first_blocks[part] * block_size, segment, part});
         }
     }
+}
+
+// Whether each extent but the first is at the beginning of a part, and the one before ends in the
+// last block of another. Elsewhere, the bytes of two extents may together be a word.
+bool FileFilter::goes_on_in_parts(const LayoutView& file) const {
+    const auto part_after = [&](std::uint64_t offset) {
+        return std::upper_bound(
+            parts_.begin(), parts_.end(), offset,
+            [](std::uint64_t wanted, const Part& each) { return wanted < each.begin; });
+    };
+    for (std::size_t index = 1; index < file.extents.size(); ++index) {
+        const std::uint64_t begin = file.extents[index].stream_offset;
+        const auto part = part_after(begin);
+        const FileExtent& before = file.extents[index - 1];
+        const std::uint64_t end = before.stream_offset + before.size;
+        const auto next = part_after(end - 1);
+        if (part == parts_.begin() || (part - 1)->begin != begin || next == parts_.end() ||
+            next->begin - end >= block_size_) {
+            return false;
+        }
+    }
+    return true;
 }
 
 // The pieces in the words of a part. A damaged head has all: reading the file reports the damage.
@@ -222,6 +254,8 @@ FileFilter::Mask FileFilter::mask_of_head(const PartHeads::FetchedHeads::Head& h
                             ? HeadArrays::Extent::local_words
                             : HeadArrays::Extent::tokens;
     if (head.status != BlockStatus::ok || !tokens.read(head.payload, head.pool_size, extent) ||
+        !have_right_bytes(tokens.local_words(), tokens.num_local_words(), tokens.local_separators(),
+                          rule_) ||
         has_unknown(tokens)) {
         return kAll;
     }
@@ -233,12 +267,17 @@ FileFilter::Mask FileFilter::mask_of_head(const PartHeads::FetchedHeads::Head& h
 void FileFilter::read_needed(PartHeads& heads, unsigned num_threads) {
     struct Section {
         TokenMasks words, separators;
+        bool is_sound;
     };
     std::vector<Section> sections;
     for (std::size_t segment = 0; segment < heads.segments().size(); ++segment) {
         const WordSection& section = heads.words(segment);
+        // A damaged section has no words. Reading the files of its segment reports the damage.
+        const bool is_damaged =
+            section.words().size() + section.separators().size() == 0 && heads.has_words(segment);
         sections.push_back({masks_of_tokens(section.words(), num_threads),
-                            masks_of_tokens(section.separators(), num_threads)});
+                            masks_of_tokens(section.separators(), num_threads),
+                            !is_damaged && have_right_bytes(section, rule_, num_threads)});
     }
     const auto has_needed_head = [&](const Part& part) {
         const auto& sizes = heads.segments()[part.segment].head_sizes;
@@ -250,8 +289,9 @@ void FileFilter::read_needed(PartHeads& heads, unsigned num_threads) {
             heads.fetch_heads(first.segment, first.number, first.number + run.size());
         const Section& section = sections[first.segment];
         for (std::size_t index = 0; index < fetched.heads.size(); ++index) {
-            run[index].mask =
-                mask_of_head(fetched.heads[index], section.words, section.separators, tokens);
+            run[index].mask = section.is_sound ? mask_of_head(fetched.heads[index], section.words,
+                                                              section.separators, tokens)
+                                               : kAll;
         }
         return fetched.heads.size();
     };
@@ -280,7 +320,7 @@ bool FileFilter::may_match(const LayoutView& file) {
         num_stored += extent.size;
     }
     if (!for_each_part(file, [&](const Part& part) { mask |= part.mask; }) ||
-        num_stored != file.size) {
+        num_stored != file.size || !goes_on_in_parts(file)) {
         return true;
     }
     return std::all_of(sets_.begin(), sets_.end(), [&](const std::vector<Mask>& literals) {

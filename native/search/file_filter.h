@@ -7,6 +7,11 @@
 // literal. (Words are those of whole files, because a literal may extend over the end of a part.)
 // Files that are not in parts with heads, and those that may begin with a byte order mark of
 // UTF-16, always remain.
+//
+// An archive may be hostile. A part remains if a word or a separator of it breaks the word rule
+// (token_check.h), and a file if its extents are not whole pieces of successive parts as far as the
+// index tells. What only decoding could tell is believed: that splitters are at the ends of files,
+// that the blocks of a part fit together, and that no word continues in the next part.
 #pragma once
 
 #include <algorithm>
@@ -79,6 +84,7 @@ class FileFilter {
     };
 
     void find_parts(const PartHeads& heads, std::uint64_t block_size);
+    bool goes_on_in_parts(const LayoutView& file) const;
     void read_needed(PartHeads& heads, unsigned num_threads);
     template <typename Take>
     bool for_each_part(const LayoutView& file, const Take& take);
@@ -92,8 +98,11 @@ class FileFilter {
                         std::vector<std::pair<std::uint32_t, Mask>>& found) const;
     Mask mask_of_head(const PartHeads::FetchedHeads::Head& head, const TokenMasks& words,
                       const TokenMasks& separators, HeadTokens& tokens) const;
+    std::string_view of_separators(std::string_view unknown) const;
     bool is_piece_of(const WordPiece& piece, std::string_view words, std::size_t at) const;
 
+    const WordRule rule_;
+    std::uint64_t block_size_ = 0;
     std::vector<WordPiece> pieces_;
     std::vector<LiteralFinder> finders_;  // by piece
     // Bytes of tokens that may match anything: byte order marks, letters that fold to ASCII.

@@ -38,14 +38,15 @@ def open_natively(head: bytes, pool_size: int, section: bytes) -> tuple[SymbolTa
 def open_block(head: bytes, section: bytes) -> tuple[SymbolTable | None, BlockStatus]:
     """Like open_natively, with the header of the head."""
     file = bytearray(head)
-    offsets, sizes = [], []
+    offsets, sizes, uncompressed = [], [], []
     for start in range(0, len(section), MAX_BLOCK_SIZE):
         piece = section[start : start + MAX_BLOCK_SIZE]
         offsets.append(len(file))
         file += build_block(Codec.STORED, piece, piece).data
         sizes.append(len(file) - offsets[-1])
+        uncompressed.append(len(piece))
     columns = (_column("Q", [0, 1]), _column("Q", [0]), _column("I", [len(head)]))
-    segment = (*columns, bytes(1), (_column("Q", offsets), _column("I", sizes)))
+    segment = (*columns, bytes(1), (_column("Q", offsets), _column("I", sizes), _column("I", uncompressed)))
     heads = PartHeads([segment], lambda offset, size: bytes(file[offset : offset + size]), 1 << 20, 1)
     (symbols,), statuses = heads.open([0])
     return symbols, BlockStatus(statuses[0])

@@ -47,6 +47,7 @@ class TadocBlock:
 def open_heads(heads: Sequence[bytes], section: bytes) -> list[SymbolTable]:
     """Returns the symbols of parts from their heads, each with its header, and the section `words`."""
     words = [block.data for block in select_engine("cpu").encode_blocks(section, 1 << 14, CodecOptions())]
+    in_headers = b"".join(block[12:16] for block in words)  # the uncompressed sizes
     blocks = [*heads, *words]
     file = b"".join(blocks)
     offsets = [sum(map(len, blocks[:index])) for index in range(len(blocks))]
@@ -57,7 +58,7 @@ def open_heads(heads: Sequence[bytes], section: bytes) -> list[SymbolTable]:
     count = len(heads)
     columns = (
         column("Q", range(count + 1)), column("Q", offsets[:count]), column("I", list(map(len, heads))),
-        bytes(count), (column("Q", offsets[count:]), column("I", list(map(len, words)))),
+        bytes(count), (column("Q", offsets[count:]), column("I", list(map(len, words))), in_headers),
     )  # fmt: skip
     opened = PartHeads([columns], lambda offset, size: file[offset : offset + size], 1 << 30, 1)
     symbols, statuses = opened.open(range(count))

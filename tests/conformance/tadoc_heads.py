@@ -47,6 +47,7 @@ class TadocHead:
 def part_heads(heads: Sequence[bytes], section: bytes) -> PartHeads:
     """Returns the heads of parts of one block each, and a section `words`, as those of an archive with one segment."""
     words = [block.data for block in select_engine("cpu").encode_blocks(section, 1 << 14, CodecOptions())]
+    in_headers = b"".join(block[12:16] for block in words)  # the uncompressed sizes
     blocks = [*heads, *words]
     file = b"".join(blocks)
     ends = np.cumsum([0, *map(len, blocks)]).tolist()
@@ -57,7 +58,7 @@ def part_heads(heads: Sequence[bytes], section: bytes) -> PartHeads:
     count = len(heads)
     columns = (
         column("Q", range(count + 1)), column("Q", ends[:count]), column("I", list(map(len, heads))),
-        bytes(count), (column("Q", ends[count:-1]), column("I", list(map(len, words)))),
+        bytes(count), (column("Q", ends[count:-1]), column("I", list(map(len, words))), in_headers),
     )  # fmt: skip
     return PartHeads([columns], lambda offset, size: file[offset : offset + size], 1 << 30, 1)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import struct
 from pathlib import Path
 
 import pytest
+from archive_builder_2 import SCHEMA_2
 from format_tables import FormatTables
 from test_format_document import decode_block, unpack
 from xxhash import xxh3_64_intdigest
@@ -26,6 +28,14 @@ OFFSET, SIZE = "archive offset of the index", "stored size of that index"
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_tables_have_no_gaps(heading: str) -> None:
     TABLES.check_gaps(heading, HEADINGS[heading])
+
+
+def test_the_document_has_the_tables_of_the_index() -> None:
+    """Strangers need no file of the sources."""
+    document = (Path(__file__).parents[2] / "docs/format-2.md").read_text()
+    (in_document,) = re.findall(r"```sql\n(.*?)```", document, re.DOTALL)
+    statements = re.findall(r"^CREATE .*?;\n", SCHEMA_2.read_text(), re.DOTALL | re.MULTILINE)
+    assert in_document == "".join(statements)
 
 
 def align(offset: int, alignment: int = 16) -> int:

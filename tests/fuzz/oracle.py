@@ -305,7 +305,7 @@ def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int,
     """Reads the blocks of the stream of an archive of version 2."""
     start = 0
     heads = []
-    words = _section_places(connection, "words")
+    words = _section_places(connection, "words", block_size)
     columns = "archive_offset, compressed_sizes, part_sizes, heads_offset, head_sizes, part_kinds, number"
     rows = connection.execute(f"SELECT {columns} FROM segment ORDER BY number")
     for offset, packed, part_sizes, heads_offset, head_sizes, kinds, number in rows:
@@ -326,23 +326,26 @@ def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int,
             first_blocks.append(len(reading.blocks))
         uses_dictionary = [kind == _DICTIONARY_KIND for kind in kinds]
         if any(of_heads) or any(uses_dictionary):
-            offsets, places = _consecutive(heads_offset, of_heads), words.get(number, ([], ()))
+            offsets, places = _consecutive(heads_offset, of_heads), words.get(number, ([], (), ()))
             heads.append(SegmentHeads(first_blocks, offsets, of_heads, uses_dictionary, places))
     if heads:
-        dictionary = _section_places(connection, "dictionary").get(0, ([], ()))
+        dictionary = _section_places(connection, "dictionary", block_size).get(0, ([], (), ()))[:2]
         reading._heads = ReferencePartHeads(
             heads, dictionary, lambda offset, size: content[offset : offset + size], 1 << 24
         )
     reading._starts = [block[0] for block in reading.blocks]
 
 
-def _section_places(connection: sqlite3.Connection, kind: str) -> dict[int, tuple[list[int], tuple[int, ...]]]:
-    """Returns offset and size of each block of the sections of a kind, by segment."""
+def _section_places(
+    connection: sqlite3.Connection, kind: str, block_size: int
+) -> dict[int, tuple[list[int], tuple[int, ...], list[int]]]:
+    """Returns offset, stored size and uncompressed size of each block of the sections of a kind, by segment."""
     places = {}
-    query = "SELECT segment, archive_offset, compressed_sizes FROM section WHERE kind = ?"
-    for segment, offset, packed in connection.execute(query, (kind,)):
+    query = "SELECT segment, archive_offset, compressed_sizes, uncompressed_size FROM section WHERE kind = ?"
+    for segment, offset, packed, size in connection.execute(query, (kind,)):
         sizes = struct.unpack(f"<{len(packed) // 4}I", packed)
-        places[segment] = _consecutive(offset, sizes), sizes
+        uncompressed = [min(block_size, max(size - number * block_size, 0)) for number in range(len(sizes))]
+        places[segment] = _consecutive(offset, sizes), sizes, uncompressed
     return places
 
 

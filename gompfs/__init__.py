@@ -111,18 +111,22 @@ def pack_archive(
     stats: bool = True,
     exclude: Sequence[str | bytes] = (),
     force: bool = False,
+    check: bool = True,
     engine: str = "auto",
 ) -> PackReport:
     """Pack files, directories, and members of tar and zip archives into a new archive at `target`.
 
     The arguments mean what the options of `gompfs pack` mean: one directory becomes the root, several keep their names;
     without `stats`, text is stored as bytes; `exclude` has patterns as in .gitignore; with `force`, an existing archive
-    is replaced. The report returned has sizes and `warnings`, for example of files that were left out. Raises
-    PackError, and OptionError for impossible arguments; `target` then is as before.
+    is replaced; without `check`, what was written is not read back. The report returned has sizes and `warnings`, for
+    example of files that were left out. Raises PackError, and OptionError for impossible arguments; `target` then is as
+    before.
     """
     from pathlib import Path
 
     from gompfs.pack import pack_paths
 
     target = Path(target)
-    return pack_paths(paths, target, codec=codec, level=level, stats=stats, exclude=exclude, force=force, engine=engine)
+    return pack_paths(
+        paths, target, codec=codec, level=level, stats=stats, exclude=exclude, force=force, check=check, engine=engine
+    )

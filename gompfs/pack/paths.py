@@ -24,11 +24,12 @@ def pack_paths(
     stats: bool,
     exclude: Sequence[str | bytes],
     force: bool,
+    check: bool,
     engine: str,
 ) -> PackReport:
     """See gompfs.pack_archive."""
     chosen = Codec.from_label(codec) if codec is not None else None
-    options = PackOptions(codec=chosen, level=level, stats=stats, force=force)
+    options = PackOptions(codec=chosen, level=level, stats=stats, force=force, check=check)
     if not paths:
         raise OptionError("nothing to pack")
     check_target(paths, target)

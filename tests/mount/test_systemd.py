@@ -101,7 +101,7 @@ def units(tmp_path: Path) -> Path:
     shutil.copytree(UNITS, target)
     for unit in target.rglob("*.service"):
         text, count = re.subn(r"^(Exec\w+=-?)gompfs ", r"\1/bin/true ", unit.read_text(), flags=re.MULTILINE)
-        assert count == 2
+        assert count == (1 if unit.name.startswith("gompfs-verify") else 2)
         unit.write_text(text)
     return target
 
@@ -113,7 +113,14 @@ def verify(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @needs_systemd
 @pytest.mark.parametrize(
-    "names", [["gompfs@.service"], ["gompfs@corpus.service"], ["mnt-corpus.mount", "mnt-corpus.automount"]]
+    "names",
+    [
+        ["gompfs@.service"],
+        ["gompfs@corpus.service"],
+        ["mnt-corpus.mount", "mnt-corpus.automount"],
+        ["gompfs-verify@.service"],
+        ["gompfs-verify@.timer"],
+    ],
 )
 def test_units_of_the_system(units: Path, names: list[str]) -> None:
     if names == ["gompfs@corpus.service"]:
@@ -149,6 +156,27 @@ def test_nothing_hides_the_mount() -> None:
     )
     for unit in ("gompfs@.service", "user/gompfs@.service"):
         assert [name for name in settings(unit) if hiding.match(name)] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to give up capabilities")
+def test_the_check_of_an_archive_fails_if_there_is_damage(tmp_path: Path, archive: Path) -> None:
+    """With the command and the capabilities of the unit, for an archive that only another user may read."""
+    os.chmod(archive, 0o400)
+    os.chown(archive, 65534, 65534)
+    unit = settings("gompfs-verify@.service")
+    kept = unit["CapabilityBoundingSet"].lower().replace("cap_", "+").replace(" ", ",")
+    program, *arguments = shlex.split(unit["ExecStart"].replace("/srv/gompfs/%i.gomp", str(archive)))
+    assert program == "gompfs"
+    command = ["setpriv", f"--bounding-set=-all,{kept}", "--no-new-privs", sys.executable, "-P", "-m", program]
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+    good = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False)
+    assert (good.returncode, good.stdout, good.stderr) == (0, "", "")
+    with open(archive, "r+b") as file:
+        file.seek(archive.stat().st_size // 2)
+        file.write(bytes(64))
+    bad = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False)
+    assert bad.returncode == 1
+    assert "damage" in bad.stdout + bad.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount as somebody else would")

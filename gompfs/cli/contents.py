@@ -12,6 +12,7 @@ import click
 
 from gompfs.cli import OUTPUT_NAME
 from gompfs.cli.application import EXIT_FAILURE, leave_on_sigterm, print_error
+from gompfs.cli.globs import expanded
 from gompfs.cli.parameters import archive_argument, engine_option, opened, paths_argument, resolve_all
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import EntryTypeError, GompfsError, display_path
@@ -30,10 +31,13 @@ _MAX_VECTORS = 512
 @engine_option
 @click.pass_context
 def cat_command(ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, engine: str) -> None:
-    """Write each file PATH in ARCHIVE to standard output."""
+    """Write each file PATH in ARCHIVE to standard output.
+
+    A PATH may be a pattern, quoted, as for a shell: '*.txt' or 'src/**/*.c'.
+    """
     failed = False
     with opened(archive, engine=engine, verify=verify) as opened_archive:
-        for path in paths:
+        for path in expanded(opened_archive, paths):
             try:
                 _write_content(opened_archive, path)
             except GompfsError as error:
@@ -110,7 +114,8 @@ def extract_command(
 ) -> None:
     """Extract all of ARCHIVE, or each PATH with everything below it.
 
-    Files are written to the current directory, or to the one given with -C.
+    Files are written to the current directory, or to the one given with -C. A PATH may be a pattern, quoted, as for a
+    shell: '*.txt' or 'src/**/*.c'.
 
     Modes, times, symlinks, hard links, holes and extended attributes are restored; for root, owners and setuid
     bits too. A file that is damaged or cannot be written is skipped with an error message, and the rest is
@@ -122,7 +127,8 @@ def extract_command(
 
     leave_on_sigterm()
     with opened(archive, engine=engine, verify=verify) as opened_archive:
-        found = resolve_all(opened_archive, paths)
+        wanted = tuple(expanded(opened_archive, paths))
+        found = resolve_all(opened_archive, wanted)
         if paths and not found:
             ctx.exit(EXIT_FAILURE)
 
@@ -138,5 +144,5 @@ def extract_command(
                 on_warning=lambda error: print_error(f"warning: {error}"),
             )
             extractor.extract([os.fsencode(path) for path in found])
-    if extractor.num_errors or len(found) < len(paths):
+    if extractor.num_errors or len(found) < len(wanted):
         ctx.exit(EXIT_FAILURE)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gompfs.cli.application import EXIT_FAILURE, print_error
+from gompfs.cli.globs import expanded
 from gompfs.cli.output import print_json_array, print_line
 from gompfs.cli.parameters import archive_argument, json_option, opened, paths_argument
 from gompfs.errors import GompfsError
@@ -60,6 +61,8 @@ def ls_command(
 ) -> None:
     """List ARCHIVE, or each PATH in it. If PATH is a directory, its content is listed.
 
+    A PATH may be a pattern, quoted, as for a shell: '*.txt' or 'src/**/*.c'.
+
     Entries are printed as paths that cat and extract accept; directories end in a slash. On a terminal, control
     characters in names are escaped; to a pipe or a file, names are written unchanged.
     """
@@ -67,7 +70,7 @@ def ls_command(
 
     def entries() -> Iterator[Entry]:
         nonlocal failed
-        for path in paths or ("",):
+        for path in expanded(opened_archive, paths or ("",)):
             try:
                 yield from _listing(opened_archive, os.fsencode(path), recursive=recursive, follow=not long)
             except GompfsError as error:

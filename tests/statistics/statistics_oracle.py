@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -54,4 +55,15 @@ def ranked_inverted_index(texts: Texts, top: int | None = None) -> bytes:
     for ngram, files in sorted(files_of.items()):
         fields = [b"%d %s" % (-count, path) for count, path in sorted(files)[:top]]
         lines.append(b"\t".join([ngram, *fields]) + b"\n")
+    return b"".join(lines)
+
+
+def tfidf(texts: Texts, top: int) -> bytes:
+    texts = {path: words for path, words in texts.items() if words}
+    files_of = Counter(word for words in texts.values() for word in words)
+    lines = []
+    for path, words in texts.items():
+        scores = {word: count * math.log(len(texts) / files_of[word]) for word, count in words.items()}
+        ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top]
+        lines.append(b"\t".join([path, *(b"%.3f %s" % (score, word) for word, score in ranked)]) + b"\n")
     return b"".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import random
 from collections import Counter
@@ -12,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+import statistics_oracle
 from coreutils_oracle import add, pack, run_gompfs
 from statistics_oracle import ngrams_of, sequence_count, term_vector
 
@@ -52,15 +52,7 @@ def search(contents: Mapping[str, bytes], words: list[bytes]) -> bytes:
 
 
 def tfidf(contents: Mapping[str, bytes], top: int) -> bytes:
-    texts = ngrams_of((os.fsencode(name), content) for name, content in contents.items())
-    texts = {path: words for path, words in texts.items() if words}
-    files_of = Counter(word for words in texts.values() for word in words)
-    lines = []
-    for path, words in texts.items():
-        scores = {word: count * math.log(len(texts) / files_of[word]) for word, count in words.items()}
-        ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top]
-        lines.append(b"\t".join([path, *(b"%.3f %s" % (score, word) for word, score in ranked)]) + b"\n")
-    return b"".join(lines)
+    return statistics_oracle.tfidf(ngrams_of((os.fsencode(name), content) for name, content in contents.items()), top)
 
 
 @pytest.fixture(params=["one segment", "two segments", "no grammar", "parts", "two segments of parts"])

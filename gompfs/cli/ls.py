@@ -78,7 +78,8 @@ def ls_command(
                 failed = True
 
     with opened(archive) as opened_archive:
-        with_acls = _inodes_with_acls(opened_archive) if long and not as_json else frozenset()
+        found = _inodes_with_acls(opened_archive) if long and not as_json else frozenset()
+        with_acls, failed = found or frozenset(), found is None
         if as_json:
             print_json_array(_as_json(path, inode) for path, inode in entries())
         else:
@@ -120,8 +121,13 @@ def _target_directory(archive: Archive, path: bytes) -> Inode | None:
     return inode if stat.S_ISDIR(inode.mode) else None
 
 
-def _inodes_with_acls(archive: Archive) -> frozenset[int]:
-    return frozenset(archive.index.inodes_with_xattrs(ACCESS_ACL, DEFAULT_ACL) if archive.has_xattrs() else ())
+def _inodes_with_acls(archive: Archive) -> frozenset[int] | None:
+    """Returns the inodes that have an ACL, or None if the index is damaged there, which is reported."""
+    try:
+        return frozenset(archive.index.inodes_with_xattrs(ACCESS_ACL, DEFAULT_ACL) if archive.has_xattrs() else ())
+    except GompfsError as error:
+        print_error(str(error))
+        return None
 
 
 def _long_line(name: bytes, inode: Inode, with_acls: frozenset[int]) -> bytes:

@@ -132,8 +132,11 @@ class _Handlers:
     def _xattrs(self, node: int) -> dict[bytes, bytes]:
         only = self._content.only
         if only is not None and not self._knows_xattrs:
-            self._replies.set_nodes_with_xattrs(only.archive.index.inodes_with_xattrs())
             self._knows_xattrs = True
+            try:
+                self._replies.set_nodes_with_xattrs(only.archive.index.inodes_with_xattrs())
+            except GompfsError as error:  # the attributes of other nodes can still be read
+                log.warning("extended attributes are looked up one by one: %s", error)
         return self._operations(node).xattrs(node)
 
     # Contents

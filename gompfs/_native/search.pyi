@@ -47,13 +47,16 @@ class Matcher:
         multi_line: bool,
         dot_all: bool,
         unicode: bool,
+        pcre: bool,
+        crlf: bool,
         replacement: bytes | None,
     ) -> None:
         """Compile patterns in ripgrep's syntax; a match of one of them is a match. Raises PatternError.
 
         `fixed`: they are literals. `smart_case`: as `caseless`, unless a pattern has an uppercase letter. `words` and
         `lines`: a match must not have a word character next to it; must be a whole line. `dot_all`: with `multi_line`,
-        a dot also matches a line feed. `replacement` replaces matches where the search prints them.
+        a dot also matches a line feed. `pcre`: they have the syntax of PCRE2. `crlf`: lines may end with a carriage
+        return and a line feed. `replacement` replaces matches where the search prints them.
         """
 
     def scan_table(self, max_shared_bytes: int) -> tuple[str, bytes, int, bool] | None:
@@ -112,10 +115,11 @@ class Search:
         bits wide. Nothing need be known of a block that may match.
         """
 
-    def next(self) -> tuple[bytes, list[tuple[bytes, int, ReadFailure]]] | None:
-        """Returns the next output, and (path, ino, reason) of the files that could not be read; None at the end.
+    def next(self) -> tuple[bytes, list[tuple[bytes, int, ReadFailure, str]]] | None:
+        """Returns the next output, and (path, ino, reason, message) of the files that failed; None at the end.
 
-        Raises SearchError and SearchStoppedError.
+        The message is empty if the file could not be read. Otherwise it says why the search of the file ended.
+        Raises SearchStoppedError.
         """
 
     def totals(self) -> dict[str, int]:

@@ -20,14 +20,15 @@ _READ_SIZE = 8 << 20
 
 
 class FileReader(io.BufferedReader):
-    """A buffered open file of an archive. `size` is its size in bytes."""
+    """A buffered open file of an archive. `size` is its size in bytes, `blocksize` that of the archive's blocks."""
 
     def __init__(self, archive: Archive, inode: Inode, name: str | bytes) -> None:
         """Open a regular file. `name` is its path, for `name` and for messages."""
         self.size = inode.size
+        self.blocksize = archive.block_size
+        self.path = os.fsdecode(name)  # as the block cache of fsspec calls it
         self._raw = _RawFile(archive, inode, name)
-        self._buffer_size = archive.block_size
-        super().__init__(self._raw, self._buffer_size)
+        super().__init__(self._raw, self.blocksize)
         call_in_child(self, FileReader._inherit)
 
     def _inherit(self) -> None:
@@ -36,7 +37,21 @@ class FileReader(io.BufferedReader):
             self._raw.seek(self.tell())
         except ValueError:  # it is closed or detached
             return
-        super().__init__(self._raw, self._buffer_size)
+        super().__init__(self._raw, self.blocksize)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was closed."""
+        return super().closed
+
+    @closed.setter
+    def closed(self, value: bool) -> None:
+        """The block cache of fsspec sets it after it has called `close`."""
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        """Returns a range of the file, as the block cache of fsspec reads it."""
+        self.seek(start)
+        return self.read(end - start)
 
 
 class _RawFile(io.RawIOBase):

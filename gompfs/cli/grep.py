@@ -87,7 +87,7 @@ class _Grep:
         elif not rest:
             raise click.UsageError("Missing argument 'PATTERN'.")
         else:
-            self._patterns = os.fsencode(rest.pop(0)).split(b"\n")
+            self._patterns = [os.fsencode(rest.pop(0))]
         if not rest:
             hint = f" ({_REPLACES})" if options["replace"] is not None else ""
             raise click.UsageError(f"Missing argument 'ARCHIVE...'{hint}.")
@@ -108,18 +108,34 @@ class _Grep:
         from gompfs.search import Output, SearchTotals
 
         totals = SearchTotals()
-        if self._options["max_count"] != 0 or self._kind is Output.FILES:
+        can_match = self._options["max_count"] != 0 and (self._patterns or self._options["invert_match"])
+        if can_match or self._kind is Output.FILES:
             for of_archive in self._totals_of_archives():
                 totals = totals.plus(of_archive)
-                if self._options["quiet"] and self._has_found:
+                if self._is_done():
                     break
+            self._check_searched(totals)
             self._print_totals(totals)
         # As in ripgrep, counts of a file that turns out to be binary are not printed, nor do they make the status 0.
-        if self._options["include_zero"] or self._kind in (Output.LINES, Output.FILES_WITH_MATCHES, Output.JSON):
+        has_zeros = self._options["include_zero"] and self._kind in (Output.COUNT, Output.COUNT_MATCHES)
+        if has_zeros or self._kind in (Output.LINES, Output.FILES_WITH_MATCHES, Output.JSON):
             self._has_found = totals.files_with_matches != 0
         if self._has_errors and not (self._options["quiet"] and self._has_found):
             return _EXIT_ERROR
         return 0 if self._has_found else _EXIT_NO_MATCH
+
+    def _is_done(self) -> bool:
+        """Returns whether the exit status is known, and nothing else is asked."""
+        return self._options["quiet"] and self._has_found and not (self._options["stats"] or self._options["json"])
+
+    def _check_searched(self, totals: SearchTotals) -> None:
+        """As in ripgrep, if no PATH was given, it is an error that all files are left out."""
+        from gompfs.search import Output
+
+        is_whole = not self._paths and all(target.mountpoint is None for target in self._targets)
+        has_files = totals.files or totals.skipped_files or self._has_errors
+        if is_whole and not has_files and self._kind is not Output.FILES:
+            self._print_failures(["no file was searched: the options leave out all files"])
 
     def _totals_of_archives(self) -> Iterator[SearchTotals]:
         """Prints what is found in each archive, and yields how much that was."""
@@ -197,7 +213,7 @@ class _Grep:
                     progress.erase()
                     self._print_output(output, query, is_next=is_next)
                     is_next = False
-                    if self._options["quiet"]:
+                    if self._is_done():
                         return
                 progress.update(search.totals)
         finally:
@@ -223,10 +239,11 @@ class _Grep:
         return roots
 
     def _printed(self, target: Target, path: str) -> bytes:
-        """Returns how the paths begin that are printed for files at and below a PATH."""
-        is_named = target.mountpoint is not None or len(self._targets) > 1
-        prefix = [os.fsencode(target.name).rstrip(b"/")] if is_named else []
-        return b"/".join([*prefix, *(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))])
+        """Returns how the paths begin that are printed for files at and below a PATH: as it was given."""
+        if target.mountpoint is None and len(self._targets) == 1:
+            return os.fsencode(path)
+        name = os.fsencode(target.name)
+        return name + (b"" if not path or name.endswith(b"/") else b"/") + os.fsencode(path)
 
     def _print_totals(self, totals: SearchTotals) -> None:
         seconds = time.perf_counter() - self._started
@@ -241,6 +258,7 @@ class _Grep:
                 (
                     f"\n{totals.matches} matches\n{totals.matched_lines} matched lines\n"
                     f"{totals.files_with_matches} files contained matches\n{totals.files} files searched\n"
+                    f"{totals.bytes_printed} bytes printed\n"
                     f"{totals.bytes} bytes searched\n{totals.skipped_files} files skipped\n"
                     f"{totals.skipped_bytes} bytes skipped\n"
                     f"{scanned if totals.scanned_bytes else ''}{seconds:.6f} seconds\n"
@@ -266,6 +284,7 @@ def _json_summary(totals: SearchTotals, seconds: float) -> bytes:
 
     elapsed = {"human": f"{seconds:.6f}s", "nanos": int(seconds % 1 * 1e9), "secs": int(seconds)}
     stats = {
+        "bytes_printed": totals.bytes_printed,
         "bytes_searched": totals.bytes,
         "elapsed": elapsed,
         "matched_lines": totals.matched_lines,

@@ -62,7 +62,7 @@ def _check_order(_ctx: click.Context, _param: click.Parameter, value: str | None
 
 def _check_engine(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value in ("default", "pcre2"):
-        raise click.BadParameter("this is the decoder: auto, cpu, gpu or reference; patterns have one syntax")
+        raise click.BadParameter("this is the decoder: auto, cpu, gpu or reference; for PCRE2, use -P")
     return check_engine_option(ctx, param, value)
 
 
@@ -84,6 +84,8 @@ _OPTIONS = (
     _flag("-v", "--invert-match", text="Search for lines without a match."),
     _flag("-U", "--multiline/--no-multiline", text="A match may take several lines."),
     _flag("--multiline-dotall/--no-multiline-dotall", text="With -U, a dot also matches a line feed."),
+    _flag("-P", "--pcre2/--no-pcre2", text="Patterns have the syntax of PCRE2, with look-around and back-references."),
+    _flag("--crlf/--no-crlf", text="Lines may end with CR LF: $ matches before a CR, and a dot does not match it."),
     click.option("--no-pcre2-unicode/--pcre2-unicode", "no_unicode", hidden=True),
     _flag("--no-unicode/--unicode", text="\\w, \\d, \\s, \\b and -i are of ASCII, and a dot matches a byte."),
     _flag("-a", "--text/--no-text", text="Search binary files as if they were text."),
@@ -150,6 +152,8 @@ _OPTIONS = (
         callback=_check_order,
         help="Order of the files. none: that of their content in the archive.  [default: none]",
     ),
+    click.option("--sort-files", "sort", flag_value="path", default=None, hidden=True),
+    click.option("--no-sort-files", "sort", flag_value="none", default=None, hidden=True),
     click.option("--sortr", metavar="[none|path]", callback=_check_order, help="As --sort, in reverse."),
     _flag("--no-messages/--messages", text="Do not report paths that do not exist and files that cannot be read."),
     _flag("--read-all", text="Also read the files that cannot have a match, judged by the words of the archive."),
@@ -178,39 +182,38 @@ _OPTIONS = (
 _LAST_COUNTS = (
     ("word_regexp", "line_regexp"),
     ("text", "binary"),
-    ("count", "count_matches"),
-    ("files_with_matches", "files_without_match"),
+    ("files", "count", "count_matches", "files_with_matches", "files_without_match", "json", "type_list"),
     ("context_separator", "no_context_separator"),
     ("sort", "sortr"),
     ("passthru", "context"),
     ("passthru", "before_context"),
     ("passthru", "after_context"),
 )
-"""Pairs of options of which the last one on the command line counts."""
+"""Groups of options of which the last one on the command line counts."""
+
+_PRETTY = {"color": "always", "heading": True, "line_number": True}
+"""What --pretty means."""
 
 _IGNORE_RULES = ("", "-dot", "-exclude", "-files", "-global", "-messages", "-parent", "-vcs")
 _WITHOUT_EFFECT = (
     *(f"--no-ignore{rules}" for rules in _IGNORE_RULES),
     *("--hidden", "-.", "--no-follow", "--no-require-git", "--require-git", "--no-config", "--no-encoding"),
-    *("--mmap", "--no-mmap", "--one-file-system", "--no-one-file-system", "--no-pre", "--no-search-zip", "--no-crlf"),
+    *("--mmap", "--no-mmap", "--one-file-system", "--no-one-file-system", "--no-pre", "--no-search-zip"),
     *("--line-buffered", "--no-line-buffered", "--block-buffered", "--no-block-buffered", "--debug", "--trace"),
-    *("--no-pcre2", "--no-auto-hybrid-regex", "--no-ignore-file-case-insensitive"),
+    *("--no-auto-hybrid-regex", "--no-ignore-file-case-insensitive"),
 )
 """All files of an archive are searched, output is flushed whenever there is some, and there is no configuration."""
 
 _WITHOUT_EFFECT_WITH_VALUE = ("--dfa-size-limit", "--regex-size-limit")
 
 _ALL_FILES = "all files of an archive are searched; leave files out with -g '!GLOB'"
-_ONE_SYNTAX = "patterns have the syntax of rg without -P, with neither look-around nor backreferences; pipe gompfs cat "
 _REFUSED = {
     "--no-hidden": "all files of an archive are searched; leave hidden ones out with -g '!.*'",
     **{f"--ignore{rules}": _ALL_FILES for rules in _IGNORE_RULES},
     "--follow": "symlinks are not followed; search in a mount with rg --follow",
     "--null-data": "lines end with line feeds; pipe gompfs cat ARCHIVE PATH to rg --null-data",
-    "--crlf": "lines end with line feeds; write \\r?$ for the end of a line",
     "-z, --search-zip": "files are searched as they are; search in a mount with rg -z",
-    "-P, --pcre2": _ONE_SYNTAX + "to rg -P, or use it in a mount",
-    "--auto-hybrid-regex": _ONE_SYNTAX + "to rg, or use it in a mount",
+    "--auto-hybrid-regex": "patterns have the syntax of rg, or with -P that of PCRE2",
     "--pcre2-version": "the library is that of the system; ask its package manager about libpcre2",
     "--stop-on-nonmatch": "files are searched to their ends; limit matches with -m N",
     "--ignore-file-case-insensitive": _ALL_FILES,
@@ -220,6 +223,8 @@ _REFUSED_WITH_VALUE = {
     "--pre": "files are searched as they are; use rg --pre in a mount",
     "--pre-glob": "files are searched as they are; use rg --pre in a mount",
     "--hyperlink-format": "files of an archive have no addresses; use rg in a mount",
+    "--hostname-bin": "files of an archive have no addresses; use rg in a mount",
+    "--generate": "the manual page is installed, or shown by gompfs grep --help; see gompfs completion for shells",
 }
 
 
@@ -256,10 +261,13 @@ class GrepCommand(click.Command):
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         rest = super().parse_args(ctx, args)
         given = [param.name for param in order]
-        for pair in _LAST_COUNTS:
-            if set(pair) <= set(given):
-                loser = min(pair, key=lambda name: max(at for at, other in enumerate(given) if other == name))
+        for group in _LAST_COUNTS:
+            of_group = [name for name in given if name in group and ctx.params[name] is not False]
+            for loser in set(of_group[:-1]) - set(of_group[-1:]):
                 ctx.params[loser] = None
+        if ctx.params["pretty"]:
+            after = given[max(at for at, name in enumerate(given) if name == "pretty") :]
+            ctx.params.update({name: value for name, value in _PRETTY.items() if name not in after})
         return rest
 
 

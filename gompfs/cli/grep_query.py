@@ -23,13 +23,14 @@ _UNRESTRICTED_BINARY = 3
 
 def patterns_of(options: dict[str, Any]) -> list[bytes]:
     """Returns the patterns of -e and -f. Raises OSError and OptionError."""
-    patterns = [line for pattern in options["regexp"] for line in os.fsencode(pattern).split(b"\n")]
+    patterns = list(map(os.fsencode, options["regexp"]))
     for path in options["file"]:
         with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
             content = file.read(_MAX_PATTERN_FILE + 1)
         if len(content) > _MAX_PATTERN_FILE:
             raise OptionError(f"{path}: the file of patterns is larger than 16 MiB")
-        patterns += content.removesuffix(b"\n").split(b"\n") if content else []
+        lines = content.removesuffix(b"\n").split(b"\n") if content else []
+        patterns += [line.removesuffix(b"\r") for line in lines]
     return patterns
 
 
@@ -37,7 +38,7 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
     """Returns the query that the options ask for. Raises OptionError."""
     from gompfs.search import Output, SearchQuery
 
-    is_for_reader = sys.stdout.isatty() or options["pretty"]
+    is_for_reader = sys.stdout.isatty()
     is_vimgrep = options["vimgrep"]
     output = output_of(options)
     always_has_paths = output in (
@@ -62,6 +63,8 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
         multi_line=options["multiline"],
         dot_all=options["multiline_dotall"],
         unicode=not options["no_unicode"],
+        pcre=options["pcre2"],
+        crlf=options["crlf"],
         text=bool(options["text"]),
         binary=bool(options["binary"]) or options["unrestricted"] >= _UNRESTRICTED_BINARY,
         raw=options["encoding"] == "none",
@@ -81,7 +84,7 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
         colors=colors_of(options["colors"]),
         separators=_separators_of(options),
         null=options["null"],
-        count_matches=options["stats"],
+        count_matches=bool(options["stats"] or options["json"]),
         max_count=options["max_count"],
         max_columns=options["max_columns"] or 0,
         preview=options["max_columns_preview"],
@@ -105,24 +108,20 @@ def default(option: Value | None, value: Value) -> Value:
 
 
 def output_of(options: dict[str, Any]) -> Output:
-    """Returns what a search prints. Raises OptionError."""
+    """Returns what a search prints."""
     from gompfs.search import Output
 
     outputs = {
+        "json": Output.JSON,
         "files": Output.FILES,
         "count_matches": Output.COUNT_MATCHES,
         "count": Output.COUNT,
         "files_with_matches": Output.FILES_WITH_MATCHES,
         "files_without_match": Output.FILES_WITHOUT_MATCH,
     }
-    given = [name for name in outputs if options[name]]
-    if options["json"] and given:
-        raise OptionError(f"--json cannot be used with --{given[0].replace('_', '-')}")
-    if options["quiet"] and "files" not in given:
-        return Output.FILES_WITH_MATCHES
-    if given:
-        return outputs[given[0]]
-    return Output.JSON if options["json"] else Output.LINES
+    output = next((output for name, output in outputs.items() if options[name]), Output.LINES)
+    is_printed = not options["quiet"] or output in (Output.FILES, Output.FILES_WITHOUT_MATCH)
+    return output if is_printed else Output.FILES_WITH_MATCHES
 
 
 def types_of(options: dict[str, Any]) -> FileTypes:
@@ -141,8 +140,7 @@ def _has_color(options: dict[str, Any]) -> bool:
     choice = options["color"] or ("never" if options["vimgrep"] else "auto")
     if choice != "auto":
         return choice != "never"
-    is_for_reader = sys.stdout.isatty() or options["pretty"]
-    return is_for_reader and os.environ.get("TERM", "dumb") != "dumb" and "NO_COLOR" not in os.environ
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and "NO_COLOR" not in os.environ
 
 
 def _separators_of(options: dict[str, Any]) -> Separators:

@@ -77,6 +77,10 @@ class SearchQuery(NamedTuple):
     dot_all: bool = False
     """With `multi_line`, a dot also matches a line feed."""
     unicode: bool = True
+    pcre: bool = False
+    """The patterns have the syntax of PCRE2."""
+    crlf: bool = False
+    """Lines may end with a carriage return and a line feed."""
     text: bool = False
     """Search binary files as if they were text."""
     binary: bool = False
@@ -142,6 +146,8 @@ class SearchQuery(NamedTuple):
                 multi_line=self.multi_line,
                 dot_all=self.dot_all,
                 unicode=self.unicode,
+                pcre=self.pcre,
+                crlf=self.crlf,
                 replacement=self.replacement,
             )
         except PatternError as error:
@@ -166,6 +172,7 @@ class SearchQuery(NamedTuple):
         return {
             "output": self.output,
             "is_inverted": self.invert,
+            "is_crlf": self.crlf,
             "searches_binary": self.text,
             "searches_after_nul": self.binary,
             "ignores_byte_order": self.raw,

@@ -27,6 +27,8 @@ class SearchTotals(NamedTuple):
     files: int = 0
     files_with_matches: int = 0
     bytes: int = 0
+    bytes_printed: int = 0
+    """How long the lines or JSON messages were that were written. 0 for other outputs, as in ripgrep."""
     skipped_files: int = 0
     """Files that were not read, because they do not have the words that every match has."""
     skipped_bytes: int = 0
@@ -59,7 +61,7 @@ class ArchiveSearch:
         self._archive = archive
         self._cancellation = cancellation or Cancellation()
         self.failures: list[GompfsError] = []
-        """Files that could not be read."""
+        """Files that could not be read, or in which the pattern takes too long."""
         matcher = matcher or query.matcher()
         listing, options = query.listing(), query.native_options()
         self._scan: ArchiveScan | None = None
@@ -117,20 +119,20 @@ class ArchiveSearch:
         )
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields the output. Raises OptionError if the pattern takes too many steps, and SearchStoppedError."""
+        """Yields the output. Raises SearchStoppedError."""
         return filter(None, self.steps())
 
     def steps(self) -> Iterator[bytes]:
         """As __iter__, but also yields b"" after a while without output."""
         while True:
-            try:
-                found = self._search.next()
-            except SearchError as error:
-                raise OptionError(str(error), archive=self._archive.path) from None
+            found = self._search.next()
             if found is None:
                 return
             output, failed = found
-            for path, ino, failure in failed:
+            for path, ino, failure, message in failed:
+                if message:
+                    self.failures.append(OptionError(message, archive=self._archive.path, path=path))
+                    continue
                 unreadable = self._archive.read_error(ino, failure)
                 unreadable.path = unreadable.path or display_path(path)
                 self.failures.append(unreadable)

@@ -53,7 +53,7 @@ std::vector<std::string> strings_of(const nb::sequence& values) {
 
 void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool fixed, bool caseless,
                   bool smart_case, bool words, bool lines, bool multi_line, bool dot_all,
-                  bool unicode, const std::optional<nb::bytes>& replacement) {
+                  bool unicode, bool pcre, bool crlf, const std::optional<nb::bytes>& replacement) {
     search::PatternOptions options;
     options.patterns = strings_of(patterns);
     options.is_fixed = fixed;
@@ -65,6 +65,8 @@ void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool f
     options.is_multi_line = multi_line;
     options.dot_takes_newline = dot_all;
     options.is_unicode = unicode;
+    options.is_pcre = pcre;
+    options.is_crlf = crlf;
     if (replacement) {
         options.replacement = string_of(*replacement);
     }
@@ -74,8 +76,12 @@ void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool f
 // Returns (name of the kernel, table, shared memory, whether letters that fold to k or s matter),
 // or None.
 nb::object scan_table(const search::Matcher& matcher, std::size_t max_shared_bytes) {
+    const std::optional<search::Node> pattern = matcher.pattern();
+    if (!pattern) {
+        return nb::none();
+    }
     const search::ScanTable table = search::make_scan_table(
-        matcher.pattern(), matcher.required(), matcher.is_multi_line(), max_shared_bytes);
+        *pattern, matcher.required(), matcher.is_multi_line(), max_shared_bytes);
     if (table.kind == search::ScanTable::Kind::none) {
         return nb::none();
     }
@@ -124,6 +130,7 @@ SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher)
     };
     options.output = static_cast<SearchOptions::Output>(nb::cast<int>(values["output"]));
     flag("is_inverted", options.is_inverted);
+    flag("is_crlf", options.is_crlf);
     flag("searches_binary", options.searches_binary);
     flag("searches_after_nul", options.searches_after_nul);
     flag("ignores_byte_order", options.ignores_byte_order);
@@ -239,7 +246,8 @@ class Search {
         search_.use(*scanned_);
     }
 
-    // Returns (output, [(path, ino, failure)]), or None at the end.
+    // Returns (output, [(path, ino, failure, message)]), or None at the end. A message takes the
+    // place of a failure to read the file.
     nb::object next() {
         std::optional<search::Found> found;
         run([&] { found = search_.next(); });
@@ -247,8 +255,9 @@ class Search {
             return nb::none();
         }
         nb::list failed;
-        for (const auto& [path, ino, failure] : found->failed) {
-            failed.append(nb::make_tuple(nb::bytes(path.data(), path.size()), ino, failure));
+        for (const auto& [path, ino, failure, message] : found->failed) {
+            failed.append(
+                nb::make_tuple(nb::bytes(path.data(), path.size()), ino, failure, message));
         }
         return nb::make_tuple(nb::bytes(found->output.data(), found->output.size()), failed);
     }
@@ -260,6 +269,7 @@ class Search {
         values["matched_lines"] = totals.num_matched_lines;
         values["files"] = totals.num_files + searched_.first;
         values["files_with_matches"] = totals.num_files_with_matches;
+        values["bytes_printed"] = totals.num_bytes_printed;
         values["bytes"] = totals.num_bytes + searched_.second;
         values["skipped_files"] = skipped_.first;
         values["skipped_bytes"] = skipped_.second;
@@ -321,7 +331,7 @@ void bind_search(nb::module_& module) {
     nb::class_<search::Matcher>(module, "Matcher")
         .def("__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
              "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a, "unicode"_a,
-             "replacement"_a.none())
+             "pcre"_a, "crlf"_a, "replacement"_a.none())
         .def("scan_table", &scan_table, "max_shared_bytes"_a);
     nb::class_<Search>(module, "Search")
         .def(

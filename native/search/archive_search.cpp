@@ -86,6 +86,11 @@ void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink&
     }
     const std::string path = files_.path(file);
     const LayoutView layout = files_.layout(file);
+    if (options_.is_multi_line && layout.size > kMaxMultiLine) {
+        result.found.failed.push_back(
+            {path, file.ino, {}, "the file is too large for --multiline: more than 1 GiB"});
+        return;
+    }
     const ReadFailure failure =
         is_large(file) ? worker.text.read_alone(reader_, file.ino, layout, num_threads_)
                        : worker.text.read(reader_, file.ino, layout);
@@ -94,8 +99,12 @@ void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink&
         return;
     }
     const NulMeaning meaning = nul_meaning(options_, file.is_root());
-    result.totals.add(
-        search_file(options_, meaning, worker.session, sink, path, worker.text.bytes()));
+    try {
+        result.totals.add(
+            search_file(options_, meaning, worker.session, sink, path, worker.text.bytes()));
+    } catch (const SearchError& error) {
+        result.found.failed.push_back({path, file.ino, {}, error.what()});
+    }
 }
 
 ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
@@ -128,7 +137,9 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
 void ArchiveSearch::append(SearchResult&& result, Found& found) {
     if (!result.found.output.empty()) {
         if (has_output_ && result.needs_separator) {
-            found.output += TextSink::separator(options_);
+            const std::string separator = TextSink::separator(options_);
+            found.output += separator;
+            result.totals.num_bytes_printed += separator.size();
         }
         has_output_ = true;
         found.output += result.found.output;
@@ -152,14 +163,11 @@ void ArchiveSearch::search_alone(const ListedFile& file,
     reader_.layouts.add({{file.ino, layout.copy()}});
     Worker worker(matcher_);
     try {
-        if (layout.size > kMaxMultiLine) {
-            throw SearchError("the file is too large for --multiline: more than 1 GiB");
-        }
         // Its bytes, and its text in UTF-8 if it was in UTF-16.
         const TakenMemory memory(is_large(file) ? layout.size / 2 * 5 : 0);
         search_one(file, worker, *sink, result);
     } catch (const SearchError& error) {
-        throw SearchError(files_.path(file) + ": " + error.what());
+        result.found.failed.push_back({files_.path(file), file.ino, {}, error.what()});
     }
     hand_on();
 }

@@ -44,7 +44,7 @@ class ArchiveSearch {
         block_size_ = block_size;
     }
 
-    // Searches the next files. Returns nothing after the last one. Throws SearchError, and what
+    // Searches the next files. Returns nothing after the last one. Throws what
     // BlockReader::read_pieces throws.
     std::optional<Found> next();
 

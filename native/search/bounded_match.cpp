@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <string>
 
 #include "common/cancellation.h"
@@ -13,6 +14,8 @@ namespace gompfs::search {
 namespace {
 
 constexpr std::size_t kJitStackStart = 32 << 10, kJitStackMost = 4 << 20;
+// For what needs more: a group that is repeated along a line of a few MB.
+constexpr std::size_t kLargeJitStack = 512 << 20;
 // A step of PCRE2 may pass over the rest of a line. So these limit what a call takes.
 constexpr std::uint64_t kMaxWork = 4ULL << 30;  // positions, steps at each, and bytes of a line
 constexpr std::size_t kLineUnit = 1 << 10;      // in which the lengths of lines are measured
@@ -94,7 +97,7 @@ std::optional<Match> BoundedMatch::find(const CompiledPattern& pattern, std::str
             pcre2_set_offset_limit(context_.get(), next > text.size() ? PCRE2_UNSET : next - 1);
         };
         limit_starts();
-        result = match(pattern.code(), text, from);
+        result = match(pattern.code(), text, from, 0, data_.get());
         if (result == PCRE2_ERROR_MATCHLIMIT) {
             next = end_of_starts(text, from, kNumStartsWithCallouts);
             limit_starts();
@@ -113,8 +116,24 @@ std::optional<Match> BoundedMatch::find(const CompiledPattern& pattern, std::str
     return Match{found[0], found[1]};
 }
 
-int BoundedMatch::match(const pcre2_code* code, std::string_view text, std::size_t from) {
-    return pcre2_match(code, bytes_of(text), text.size(), from, 0, data_.get(), context_.get());
+int BoundedMatch::match(const pcre2_code* code, std::string_view text, std::size_t from,
+                        std::uint32_t flags, pcre2_match_data* data) {
+    const auto run = [&] {
+        return pcre2_match(code, bytes_of(text), text.size(), from, flags, data, context_.get());
+    };
+    const int result = run();
+    if (result != PCRE2_ERROR_JIT_STACKLIMIT) {
+        return result;
+    }
+    // One thread at a time has a large stack. Memory that it does not use is not taken.
+    static std::mutex one_large_stack;
+    const std::lock_guard lock(one_large_stack);
+    const JitStack stack(
+        require_memory(pcre2_jit_stack_create(kJitStackStart, kLargeJitStack, nullptr)));
+    pcre2_jit_stack_assign(context_.get(), nullptr, stack.get());
+    const int result_with_more = run();
+    pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
+    return result_with_more;
 }
 
 int BoundedMatch::match_with_callouts(const CompiledPattern& pattern, std::string_view text,
@@ -125,7 +144,7 @@ int BoundedMatch::match_with_callouts(const CompiledPattern& pattern, std::strin
     }
     pcre2_set_match_limit(context_.get(), kMaxSteps);
     watch_.start();
-    const int result = match(code, text, from);
+    const int result = match(code, text, from, 0, data_.get());
     watch_.stop();
     pcre2_set_match_limit(context_.get(), num_steps_);
     if (result == PCRE2_ERROR_CALLOUT) {
@@ -143,9 +162,14 @@ std::span<const std::size_t> BoundedMatch::find_groups(const CompiledPattern& pa
     }
     pcre2_set_offset_limit(context_.get(), PCRE2_UNSET);
     pcre2_set_match_limit(context_.get(), kMaxSteps);
-    const int result = pcre2_match(pattern.code(), bytes_of(text), text.size(), match.begin,
-                                   PCRE2_ANCHORED, groups_.get(), context_.get());
+    const int result =
+        this->match(pattern.code(), text, match.begin, PCRE2_ANCHORED, groups_.get());
     pcre2_set_match_limit(context_.get(), num_steps_);
+    if (result == PCRE2_ERROR_NOMATCH) {
+        whole_[0] = match.begin;  // with \K, it does not begin where the pattern does
+        whole_[1] = match.end;
+        return whole_;
+    }
     if (result < 0) {
         throw SearchError("the groups of a match take too many steps: " + message_of(result));
     }

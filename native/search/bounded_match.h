@@ -55,12 +55,14 @@ class BoundedMatch {
 
   private:
     void limit(std::size_t text_size, std::size_t line_size);
-    int match(const pcre2_code* code, std::string_view text, std::size_t from);
+    int match(const pcre2_code* code, std::string_view text, std::size_t from, std::uint32_t flags,
+              pcre2_match_data* data);
     int match_with_callouts(const CompiledPattern& pattern, std::string_view text,
                             std::size_t from);
 
     MatchData data_;
     MatchData groups_;
+    std::size_t whole_[2] = {};  // a match without its groups
     MatchContext context_;
     JitStack stack_;
     MatchWatch watch_;

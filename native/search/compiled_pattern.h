@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "search/pcre.h"
 #include "search/pcre_text.h"
@@ -13,9 +15,12 @@ namespace gompfs::search {
 class CompiledPattern {
   public:
     // Throws PatternError.
-    CompiledPattern(PcreText text, bool is_utf8, bool has_groups);
+    CompiledPattern(PcreText text, bool is_utf8, bool has_groups, bool is_crlf);
 
     const pcre2_code* code() const { return code_.get(); }
+
+    // The names of the groups, from that of group 1 on; empty for those without one.
+    std::vector<std::string> group_names() const;
 
     // With callouts before all items; null if the pattern is too large for that.
     const pcre2_code* code_with_callouts() const;
@@ -25,6 +30,7 @@ class CompiledPattern {
 
     const PcreText text_;
     const std::uint32_t flags_;
+    const bool is_crlf_;
     Code code_;
     mutable std::once_flag has_callouts_;
     mutable Code code_with_callouts_;

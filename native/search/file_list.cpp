@@ -42,8 +42,9 @@ class FileList::TreeReader {
         if (options_.max_depth == 0) {
             return;
         }
-        levels_.push_back({add_directory(root.path + (root.path.empty() ? "" : "/")),
-                           first_of(root.ino), root.ino});
+        const bool needs_slash = !root.path.empty() && !root.path.ends_with('/');
+        levels_.push_back(
+            {add_directory(root.path + (needs_slash ? "/" : "")), first_of(root.ino), root.ino});
         visited_ = {root.ino};
         while (!levels_.empty()) {
             Level& level = levels_.back();

@@ -112,8 +112,14 @@ FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSe
         searched = may_match ? piece_end(text, begin, options.is_multi_line) : text.size();
         LineRanges ranges;
         if (may_match) {
-            find_ranges(session, options.is_multi_line, options.is_inverted, text, begin, searched,
-                        walker.num_wanted(), ranges);
+            try {
+                find_ranges(session, options.is_multi_line, options.is_inverted, text, begin,
+                            searched, walker.num_wanted(), ranges);
+            } catch (const SearchError&) {
+                const std::size_t end = ranges.empty() ? begin : ranges.back().end;
+                walker.walk(text.substr(0, end), begin, 0, ranges, session, false);
+                throw;
+            }
         }
         if (options.is_multi_line && meaning == NulMeaning::ends_search && !end.nul_offset) {
             end.nul_offset = stop_at_nul(text, ranges);

@@ -9,14 +9,14 @@ using Output = SearchOptions::Output;
 
 std::uint64_t FileWalker::num_wanted() const {
     const std::uint64_t allowed = num_allowed();
-    const std::uint64_t in_context = options_.prints_lines() ? options_.after : 0;
+    // With --multiline, each match counts, also of lines that are found together.
+    const bool has_context = options_.prints_lines() && !options_.is_multi_line;
+    const std::uint64_t in_context = has_context ? options_.after : 0;
     return allowed > ~std::uint64_t{0} - in_context ? allowed : allowed + in_context;
 }
 
 std::uint64_t FileWalker::num_allowed() const {
-    const bool needs_one = options_.output == Output::files_with_matches ||
-                           options_.output == Output::files_without_match;
-    const std::uint64_t limit = needs_one ? 1 : options_.max_count;
+    const std::uint64_t limit = options_.needs_one_match() ? 1 : options_.max_count;
     return limit - std::min(limit, counts_.num_matched_lines);
 }
 
@@ -47,6 +47,9 @@ void FileWalker::walk(std::string_view window, std::size_t num_old, std::uint64_
         const bool is_allowed = num_allowed() != 0;
         if (options_.prints_lines()) {
             begin_file();
+            if (!is_allowed && prints_rest()) {
+                break;
+            }
             add_other_lines(range.begin);
             if (is_stopped_ || (!is_allowed && after_left_ == 0)) {
                 return;
@@ -99,21 +102,22 @@ std::uint64_t FileWalker::line_number(std::size_t position) {
 FoundLines FileWalker::found(const LineRange& range, bool has_matches) {
     const std::string_view bytes = window_.substr(range.begin, range.end - range.begin);
     matches_.clear();
-    const bool is_replaced = options_.replaces && options_.output == Output::lines;
+    const bool is_replaced = options_.replaces && options_.prints_lines();
     if (has_matches && options_.needs_matches()) {
         find_matches(*session_, window_.substr(range.begin), bytes.size(), options_.is_multi_line,
-                     is_replaced, matches_);
+                     options_.is_crlf, matches_);
     }
     FoundLines lines{bytes, options_.has_line_numbers ? line_number(range.begin) : 0,
                      window_offset_ + range.begin, matches_};
     if (is_replaced && !matches_.empty()) {
         session_->replace(window_.substr(range.begin), bytes.size(), matches_,
                           options_.wanted_line_size(), replaced_);
-        lines.matches = replaced_.matches;
         lines.printed = replaced_.text;
-        if (matches_.back().begin == bytes.size()) {
-            matches_.pop_back();
+        lines.replacements = replaced_.matches;
+        if (options_.output == Output::json) {
+            return lines;
         }
+        lines.matches = replaced_.matches;
         lines.num_matches = matches_.size();
     }
     return lines;
@@ -139,17 +143,24 @@ void FileWalker::add_context(const Line& line) {
         return;
     }
     begin_file();
-    sink_.context(found({line.begin, line.next}, options_.is_inverted));
-    shown_end_ = window_offset_ + line.next;
+    const FoundLines lines = found({line.begin, line.next}, options_.is_inverted);
+    if (options_.is_inverted && num_allowed() == 0 && prints_rest()) {
+        ++counts_.num_lines;  // as in ripgrep from 15 on
+        counts_.num_matches += matches_.size();
+        sink_.matched(lines);
+    } else {
+        sink_.context(lines);
+    }
+    shown_end_ = passed_end_ = window_offset_ + line.next;
 }
 
 // Passes on lines without a match, up to a position.
 void FileWalker::add_other_lines(std::size_t until) {
-    if (!options_.prints_all_lines || !options_.prints_lines()) {
+    if (!prints_rest()) {
         add_after(until);
         return;
     }
-    while (!is_stopped_ && num_allowed() != 0 && shown_end_ < window_offset_ + until) {
+    while (!is_stopped_ && shown_end_ < window_offset_ + until) {
         add_context(line_from(window_, static_cast<std::size_t>(shown_end_ - window_offset_)));
     }
 }
@@ -194,7 +205,11 @@ bool FileWalker::add_match(const LineRange& range) {
         options_.is_multi_line ? count_newlines(lines.bytes) + !lines.bytes.ends_with('\n') : 1;
     counts_.num_matched_lines += is_counted ? 1 : 0;
     counts_.num_lines += num_lines;
-    counts_.num_matches += matches_.size();
+    passed_end_ = window_offset_ + range.end;
+    // As in ripgrep from 15 on, an empty match at the end of a file is one that is only counted.
+    const bool counts_one = !options_.is_multi_line && !options_.is_inverted &&
+                            !options_.prints_lines() && options_.needs_matches();
+    counts_.num_matches += std::max<std::size_t>(matches_.size(), counts_one ? 1 : 0);
     if (options_.prints_lines()) {
         sink_.matched(lines);
         shown_end_ = window_offset_ + range.end;
@@ -204,6 +219,9 @@ bool FileWalker::add_match(const LineRange& range) {
 }
 
 void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
+    if (num_allowed() == 0 && after_left_ == 0 && !prints_rest()) {
+        counts_.num_bytes = std::min(counts_.num_bytes, passed_end_);
+    }
     const bool is_binary = end_offset && !is_done();
     const bool has_matches = counts_.num_matched_lines != 0;
     if (is_past_nul_ || !is_done()) {
@@ -224,7 +242,7 @@ void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
             }
             break;
         case Output::files_with_matches:
-            if (!has_matches) {
+            if (!has_matches || is_binary) {
                 return;
             }
             break;
@@ -237,7 +255,11 @@ void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
             break;
     }
     begin_file();
+    counts_.num_bytes_printed = options_.prints_lines() ? sink_.output_size_of_file() : 0;
     sink_.end_file(counts_);
+    if (options_.output == Output::lines) {
+        counts_.num_bytes_printed = sink_.output_size_of_file();
+    }
 }
 
 }  // namespace gompfs::search

@@ -50,13 +50,16 @@ class FileWalker {
     // may be in the context after the last of them.
     std::uint64_t num_wanted() const;
     // Whether nothing after the last window is of interest, not even as context.
-    bool is_done() const { return is_stopped_ || (num_allowed() == 0 && after_left_ == 0); }
+    bool is_done() const {
+        return is_stopped_ || (num_allowed() == 0 && after_left_ == 0 && !prints_rest());
+    }
     // How much of the end of a window the next window needs again.
     std::size_t num_kept(std::string_view window) const;
 
     const FileCounts& counts() const { return counts_; }
 
   private:
+    bool prints_rest() const { return options_.prints_all_lines && options_.prints_lines(); }
     std::uint64_t num_allowed() const;
     void begin_file();
     void add_other_lines(std::size_t until);
@@ -80,7 +83,8 @@ class FileWalker {
     ReplacedText replaced_;
     bool has_begun_ = false;
     std::size_t after_left_ = 0;
-    std::uint64_t shown_end_ = 0;  // file offset after the last line that was passed on
+    std::uint64_t shown_end_ = 0;   // file offset after the last line that was passed on
+    std::uint64_t passed_end_ = 0;  // file offset after the last line that was looked at
     MatchSession* session_ = nullptr;
     std::string_view window_;
     std::uint64_t window_offset_ = 0;

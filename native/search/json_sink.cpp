@@ -40,10 +40,17 @@ void JsonSink::add_lines(std::string_view type, const FoundLines& lines) {
                (options_.has_line_numbers ? std::to_string(lines.line_number) : "null") +
                ",\"absolute_offset\":" + std::to_string(lines.file_offset) + ",\"submatches\":[";
     const char* separator = "";
-    for (const auto [begin, end] : lines.matches) {
+    for (std::size_t index = 0; index < lines.matches.size(); ++index) {
+        const auto [begin, end] = lines.matches[index];
         output_ += std::exchange(separator, ",");
         output_ += "{\"match\":";
         append_json_bytes(output_, lines.bytes.substr(begin, end - begin), [this] { end_step(); });
+        if (index < lines.replacements.size()) {
+            const auto [first, last] = lines.replacements[index];
+            output_ += ",\"replacement\":";
+            append_json_bytes(output_, lines.printed.substr(first, last - first),
+                              [this] { end_step(); });
+        }
         output_ += ",\"start\":" + std::to_string(begin) + ",\"end\":" + std::to_string(end) + '}';
         end_step();
     }
@@ -58,7 +65,7 @@ void JsonSink::end_file(const FileCounts& counts) {
                R"("searches_with_match":)" +
                (counts.num_matched_lines != 0 ? "1" : "0") +
                ",\"bytes_searched\":" + std::to_string(counts.num_bytes) +
-               ",\"bytes_printed\":" + std::to_string(output_size_of_file()) +
+               ",\"bytes_printed\":" + std::to_string(counts.num_bytes_printed) +
                ",\"matched_lines\":" + std::to_string(counts.num_lines) +
                ",\"matches\":" + std::to_string(counts.num_matches) + "}}}\n";
 }

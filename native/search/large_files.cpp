@@ -76,7 +76,9 @@ void LargeFiles::take(std::unique_ptr<Item> item) {
             {search_.files.path(file.listed), file.listed.ino, error.failure});
         file.search->stop();
     } catch (const SearchError& error) {
-        throw SearchError(search_.files.path(file.listed) + ": " + error.what());
+        file.result.found.failed.push_back(
+            {search_.files.path(file.listed), file.listed.ino, {}, error.what()});
+        file.search->stop();
     }
     if (file.search->has_ended() || Clock::now() - handed_on_ > kBetweenResults) {
         hand_on(file);

@@ -8,15 +8,17 @@
 namespace gompfs::search {
 namespace {
 
-// Calls take(range) for the ranges with matches in order, until it returns false.
+// Calls take(range) for the ranges with matches in order, until it returns false. With --multiline,
+// ranges have the lines of the first max_matches matches.
 template <typename Take>
 void for_each_range(MatchSession& session, bool is_multi_line, std::string_view text,
-                    std::size_t from, const Take& take) {
+                    std::size_t from, std::size_t max_matches, const Take& take) {
     CancellationPoint check;
     LineRange last{from, from};
     std::size_t at = from;
     bool has_last = false;
-    while (at < text.size()) {
+    for (std::size_t num_matches = 0; at < text.size() && num_matches < max_matches;
+         ++num_matches) {
         check();
         const auto match = is_multi_line ? session.find(text, at) : session.find_in_lines(text, at);
         if (!match || (match->begin == text.size() && text.back() == '\n')) {
@@ -56,10 +58,11 @@ void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, st
     const std::size_t limit = ranges.size() + max_ranges;
     const std::string_view searched = text.substr(0, to);
     if (!is_inverted) {
-        for_each_range(session, is_multi_line, searched, from, [&](const LineRange& range) {
+        const auto take = [&](const LineRange& range) {
             ranges.push_back(range);
             return ranges.size() < limit;
-        });
+        };
+        for_each_range(session, is_multi_line, searched, from, max_ranges, take);
         return;
     }
     std::size_t at = from;
@@ -71,25 +74,25 @@ void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, st
         }
         return ranges.size() < limit;
     };
-    for_each_range(session, is_multi_line, searched, from, [&](const LineRange& range) {
+    const auto take = [&](const LineRange& range) {
         const bool goes_on = add_lines_before(range.begin);
         at = range.end;
         return goes_on;
-    });
+    };
+    for_each_range(session, is_multi_line, searched, from, ~std::size_t{0}, take);
     add_lines_before(searched.size());
 }
 
 void find_matches(MatchSession& session, std::string_view text, std::size_t size,
-                  bool is_multi_line, bool counts_end, Matches& matches) {
+                  bool is_multi_line, bool is_crlf, Matches& matches) {
     matches.clear();
-    const std::size_t limit = size + (counts_end && size != 0 && text[size - 1] != '\n' ? 1 : 0);
-    text = matched_part(text, size, is_multi_line);
+    text = matched_part(text, size, is_multi_line, is_crlf);
     std::size_t last_end = LiteralFinder::kNone;
     CancellationPoint check;
-    for (std::size_t at = 0; at < limit && at <= text.size();) {
+    for (std::size_t at = 0; at < size && at <= text.size();) {
         check();
         const auto match = session.find(text, at);
-        if (!match || match->begin >= limit) {
+        if (!match || match->begin >= size) {
             return;
         }
         const bool is_empty = match->begin == match->end;

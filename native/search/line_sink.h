@@ -21,8 +21,9 @@ struct FoundLines {
     std::uint64_t file_offset;
     std::span<const Match> matches;  // in `bytes`; empty if the options do not need them
     // With --replace, the text to print, in which `matches` are the replacements. Else that of
-    // `bytes`. Without --multiline, it has no line feed at its end.
+    // `bytes`.
     std::string_view printed = bytes;
+    std::span<const Match> replacements = {};  // in `printed`
     std::size_t num_matches = matches.size();  // in `bytes`
 };
 
@@ -32,6 +33,7 @@ struct FileCounts {
     std::uint64_t num_lines = 0;          // all of these lines
     std::uint64_t num_matches = 0;
     std::uint64_t num_bytes = 0;                 // searched
+    std::uint64_t num_bytes_printed = 0;         // without counts and paths alone, as in ripgrep
     std::optional<std::uint64_t> binary_offset;  // of a NUL that was found
     bool is_cut = false;                         // the search ended at the NUL
 };
@@ -64,6 +66,11 @@ class LineSink {
         return {std::exchange(output_, {}), std::exchange(begins_with_lines_, false)};
     }
 
+    // The size of what was written for the last file.
+    std::uint64_t output_size_of_file() const {
+        return num_taken_ + output_.size() - num_taken_before_file_;
+    }
+
     // Drops what was written for the last file, if nothing of it was taken.
     void drop_file() {
         output_.resize(file_begin_);
@@ -77,10 +84,6 @@ class LineSink {
     void begin_output_of_file() {
         file_begin_ = output_.size();
         num_taken_before_file_ = num_taken_ + file_begin_;
-    }
-
-    std::uint64_t output_size_of_file() const {
-        return num_taken_ + output_.size() - num_taken_before_file_;
     }
 
     // Writes bytes of any number, which may be taken piece by piece.

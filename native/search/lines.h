@@ -45,13 +45,17 @@ inline Line line_before(std::string_view text, std::size_t begin) {
 std::size_t count_newlines(std::string_view text);
 
 // The part of a text in which the matches in its first `size` bytes are found, which are lines. Of
-// a single line, it is what comes before the line feed.
-inline std::string_view matched_part(std::string_view text, std::size_t size, bool is_multi_line) {
+// a single line, it is what comes before the line feed; with --crlf, before a carriage return and a
+// line feed.
+inline std::string_view matched_part(std::string_view text, std::size_t size, bool is_multi_line,
+                                     bool is_crlf) {
     constexpr std::size_t kLookAhead = 128;  // as in ripgrep
     if (is_multi_line) {
         return text.substr(0, size + kLookAhead);
     }
-    return text.substr(0, size - (size != 0 && text[size - 1] == '\n' ? 1 : 0));
+    text = text.substr(0, size - (size != 0 && text[size - 1] == '\n' ? 1 : 0));
+    return text.substr(
+        0, text.size() - (is_crlf && text.size() < size && text.ends_with('\r') ? 1 : 0));
 }
 
 }  // namespace gompfs::search

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/cancellation.h"
 #include "common/utf8.h"
 #include "search/bounded_match.h"
 #include "search/compiled_pattern.h"
 #include "search/lines.h"
+#include "search/pcre_syntax.h"
 
 namespace gompfs::search {
 namespace {
@@ -79,14 +81,18 @@ Node parse(const PatternOptions& options, std::vector<std::string>* groups = nul
 
 Matcher::Matcher(const PatternOptions& options)
     : options_(options), is_multi_line_(options.is_multi_line) {
+    if (options.is_pcre && !options.is_fixed) {
+        use_pcre();
+        return;
+    }
     const Node pattern = parse(options);
     // As in ripgrep: otherwise lines would be searched one way with -U, and another way without.
-    is_multi_line_ =
-        is_multi_line_ && (options.bounds == MatchBounds::lines || matches_newline(pattern));
+    is_multi_line_ = is_multi_line_ && (options.bounds == MatchBounds::lines ||
+                                        matches_newline(pattern, options.is_crlf));
     required_ = find_required_literals(pattern);
     // In a search for lines, PCRE2 keeps line feeds out of matches.
     is_literal_ = required_.is_whole && options.bounds == MatchBounds::any &&
-                  (is_multi_line_ || !matches_newline(pattern));
+                  (is_multi_line_ || !matches_newline(pattern, options.is_crlf));
     make_finder();
     if (!is_literal_) {
         patterns_ = compile(pattern, false);
@@ -98,8 +104,10 @@ Matcher::Matcher(const PatternOptions& options)
 
 CompiledPatterns Matcher::compile(const Node& pattern, bool has_groups) const {
     const auto compile = [&](TextKind kind) {
-        const PcreText text = write_pcre(pattern, kind, options_.bounds, is_multi_line_);
-        return std::make_unique<CompiledPattern>(text, kind == TextKind::utf8, has_groups);
+        const PcreText text =
+            write_pcre(pattern, kind, options_.bounds, is_multi_line_, options_.is_crlf);
+        return std::make_unique<CompiledPattern>(text, kind == TextKind::utf8, has_groups,
+                                                 options_.is_crlf);
     };
     CompiledPatterns compiled;
     if (matches_bytes(pattern) || !options_.is_unicode) {
@@ -120,7 +128,46 @@ void Matcher::make_replacement() {
     }
 }
 
-Node Matcher::pattern() const { return parse(options_); }
+// Patterns in the syntax of PCRE2 are compiled as they are. What their matches contain is only
+// known if they mean the same in ripgrep's other syntax.
+void Matcher::use_pcre() {
+    const PcreText text = join_pcre(options_);
+    searches_by_line_ = !is_multi_line_;
+    is_literal_ = false;
+    const auto compile = [&](bool is_utf8) {
+        return std::make_unique<CompiledPattern>(text, is_utf8, true, options_.is_crlf);
+    };
+    patterns_.other = compile(options_.is_unicode);
+    if (options_.is_unicode && gompfs::is_ascii(text.pattern)) {
+        try {
+            patterns_.ascii = compile(false);
+        } catch (const PatternError&) {
+            // It has characters that are not ASCII, as numbers.
+        }
+    }
+    try {
+        if (std::all_of(options_.patterns.begin(), options_.patterns.end(), means_the_same)) {
+            PatternOptions options = options_;
+            options.is_caseless = text.is_caseless;
+            options.is_smart_case = false;
+            required_ = find_required_literals(parse(options));
+            required_.is_exact = required_.is_whole = false;
+            make_finder();
+        }
+    } catch (const PatternError&) {
+        // All files are searched.
+    }
+    if (options_.replacement) {
+        replacement_.emplace(*options_.replacement, patterns_.other->group_names());
+        if (replacement_->has_groups()) {
+            with_groups_.other = compile(options_.is_unicode);
+        }
+    }
+}
+
+std::optional<Node> Matcher::pattern() const {
+    return options_.is_pcre && !options_.is_fixed ? std::nullopt : std::optional(parse(options_));
+}
 
 // Chooses the set of literals that is probably found least often.
 void Matcher::make_finder() {
@@ -180,7 +227,10 @@ std::optional<Match> MatchSession::find(std::string_view text, std::size_t from)
 
 void MatchSession::replace(std::string_view text, std::size_t size, std::span<const Match> matches,
                            std::size_t wanted_size, ReplacedText& replaced) {
-    const std::string_view searched = matched_part(text, size, matcher_.is_multi_line_);
+    const std::string_view searched =
+        matched_part(text, size, matcher_.is_multi_line_, matcher_.options_.is_crlf);
+    const std::string_view line_end =
+        matcher_.is_multi_line_ ? "" : text.substr(0, size).substr(searched.size());
     const CompiledPatterns& with_groups = matcher_.with_groups_;
     replaced.begin(searched.size(), wanted_size);
     std::size_t at = 0;
@@ -200,11 +250,25 @@ void MatchSession::replace(std::string_view text, std::size_t size, std::span<co
     }
     size = std::min(size, searched.size());
     replaced.append(at < size ? searched.substr(at, size - at) : "");
+    replaced.append(line_end);
 }
 
 std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::size_t from) {
     const bool uses_finder = matcher_.has_finder() && !matcher_.is_literal_ &&
                              (is_ascii_ || !matcher_.finder_needs_ascii_);
+    if (!uses_finder && matcher_.searches_by_line_) {
+        for (CancellationPoint check; from < text.size();) {
+            check();
+            const Line line = line_from(text, from);
+            if (const auto match =
+                    find(matched_part(text.substr(line.begin), line.next - line.begin, false,
+                                      matcher_.options_.is_crlf))) {
+                return Match{line.begin + match->begin, line.begin + match->end};
+            }
+            from = line.next;
+        }
+        return std::nullopt;
+    }
     if (!uses_finder) {
         std::optional<Match> match = find(text, from);
         // An empty match after the last line feed is in no line.
@@ -217,7 +281,9 @@ std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::siz
             return std::nullopt;
         }
         const Line line = line_at(text, candidate->begin);
-        if (const auto match = find(text.substr(line.begin, line.size()))) {
+        const std::string_view searched = matched_part(
+            text.substr(line.begin), line.next - line.begin, false, matcher_.options_.is_crlf);
+        if (const auto match = find(searched)) {
             return Match{line.begin + match->begin, line.begin + match->end};
         }
         from = line.next;

@@ -21,6 +21,8 @@ namespace gompfs::search {
 struct PatternOptions {
     std::vector<std::string> patterns;
     bool is_fixed = false;  // patterns are literals
+    bool is_pcre = false;   // patterns have the syntax of PCRE2
+    bool is_crlf = false;   // lines may end with a carriage return and a line feed
     bool is_caseless = false;
     bool is_smart_case = false;  // caseless unless a pattern has an uppercase letter
     MatchBounds bounds = MatchBounds::any;
@@ -52,16 +54,20 @@ class Matcher {
 
     bool is_multi_line() const { return is_multi_line_; }
     const RequiredLiterals& required() const { return required_; }
-    // The parsed pattern. It takes much memory, so it is parsed again.
-    Node pattern() const;
+    // The parsed pattern. It takes much memory, so it is parsed again. None if it has the syntax of
+    // PCRE2.
+    std::optional<Node> pattern() const;
 
   private:
     friend class MatchSession;
 
     const PatternOptions options_;
     bool is_multi_line_;
+    // Whether a match is looked for in one line after another: PCRE2's syntax may match line feeds.
+    bool searches_by_line_ = false;
     RequiredLiterals required_;
     void make_finder();
+    void use_pcre();
     bool has_finder() const { return finder_ || set_finder_; }
     CompiledPatterns compile(const Node& pattern, bool has_groups) const;
     void make_replacement();

@@ -125,6 +125,9 @@ void GlobList::add(std::string_view glob, bool is_caseless) {
 }
 
 std::optional<bool> GlobList::decide(std::string_view path, bool is_directory) const {
+    while (path.starts_with("./") || path.starts_with('/')) {
+        path.remove_prefix(path.starts_with('/') ? 1 : 2);  // as the PATH was given
+    }
     for (auto glob = globs_.rbegin(); glob != globs_.rend(); ++glob) {
         if (glob->is_for_directories && !is_directory) {
             continue;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "search/pattern_parser.h"
+#include "search/pcre.h"
 
 namespace gompfs::search {
 namespace {
@@ -103,6 +104,15 @@ ClassItem set_item(ClassSet set) {
     return item;
 }
 
+// Whether PCRE2 knows a script of this name.
+bool is_script(const std::string& name) {
+    const std::string pattern = "\\p{sc:" + name + "}";
+    int error = 0;
+    PCRE2_SIZE offset = 0;
+    return Code(pcre2_compile(bytes_of(pattern), pattern.size(), PCRE2_UTF, &error, &offset,
+                              nullptr)) != nullptr;
+}
+
 // Reads \p{name} after its letter, or \pL.
 ClassItem parse_property(PatternReader& reader, bool is_negated) {
     std::string name;
@@ -141,6 +151,10 @@ ClassItem parse_property(PatternReader& reader, bool is_negated) {
     };
     if (name.empty() || !std::all_of(name.begin(), name.end(), is_harmless)) {
         reader.fail("Unicode property not found");
+    }
+    // PCRE2 takes the name of a script alone as Script_Extensions, and Rust as Script.
+    if (name.size() > 2 && name.find(':') == std::string::npos && is_script(name)) {
+        name.insert(0, "sc:");
     }
     ClassItem item;
     item.kind = Kind::property;
@@ -345,7 +359,12 @@ void PatternReader::skip_space() {
     while (!is_at_end()) {
         const char letter = pattern_[offset_];
         if (letter == '#') {
-            offset_ = std::min(pattern_.find('\n', offset_), pattern_.size());
+            offset_ = pattern_.find('\n', offset_);
+            if (offset_ == pattern_.npos) {
+                // As in ripgrep from 14 on, which writes a parenthesis after each pattern.
+                offset_ = pattern_.size();
+                fail("unclosed group, because of a comment to the end of the pattern");
+            }
         } else if (letter == ' ' || (letter >= '\t' && letter <= '\r')) {
             ++offset_;
         } else {

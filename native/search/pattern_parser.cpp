@@ -335,13 +335,6 @@ std::uint32_t Parser::parse_count() {
     return count;
 }
 
-bool is_uppercase(char32_t code) {
-    // Letters outside of ASCII: the capitals of Latin-1, Greek and Cyrillic.
-    return code - 'A' < 26u || (code >= 0xc0 && code <= 0xde && code != 0xd7) ||
-           (code >= 0x391 && code <= 0x3a9) || (code >= 0x400 && code <= 0x42f) ||
-           (code >= 0x100 && code < 0x137 && code % 2 == 0);
-}
-
 // Calls visit(code) for the characters that a set is written with: the ends of ranges.
 template <typename Visit>
 void for_each_character(const ClassSet& set, const Visit& visit) {
@@ -365,6 +358,13 @@ void for_each_character(const ClassSet& set, const Visit& visit) {
 
 Node parse_pattern(std::string_view pattern, const SyntaxFlags& flags) {
     return Parser(pattern, flags).parse();
+}
+
+bool is_uppercase(char32_t code) {
+    // Letters outside of ASCII: the capitals of Latin-1, Greek and Cyrillic.
+    return code - 'A' < 26u || (code >= 0xc0 && code <= 0xde && code != 0xd7) ||
+           (code >= 0x391 && code <= 0x3a9) || (code >= 0x400 && code <= 0x42f) ||
+           (code >= 0x100 && code < 0x137 && code % 2 == 0);
 }
 
 bool is_smartly_caseless(const Node& pattern) {

@@ -97,6 +97,9 @@ Node parse_pattern(std::string_view pattern, const SyntaxFlags& flags = {});
 // names, and none of them is uppercase.
 bool is_smartly_caseless(const Node& pattern);
 
+// Whether --smart-case takes a character for an uppercase letter.
+bool is_uppercase(char32_t code);
+
 // Whether a Unicode property, which PCRE2 knows, may include the line feed. Exact for general
 // categories.
 bool property_may_have_newline(std::string_view name);

@@ -48,8 +48,11 @@ std::string character(char32_t code) {
 
 class Writer {
   public:
-    Writer(TextKind kind, bool is_multi_line, bool is_all_caseless)
-        : kind_(kind), is_multi_line_(is_multi_line), is_all_caseless_(is_all_caseless) {}
+    Writer(TextKind kind, bool is_multi_line, bool is_crlf, bool is_all_caseless)
+        : kind_(kind),
+          is_multi_line_(is_multi_line),
+          is_crlf_(is_crlf),
+          is_all_caseless_(is_all_caseless) {}
 
     void write(const Node& node);
     void write_group(const Node& node) {
@@ -92,6 +95,7 @@ class Writer {
 
     const TextKind kind_;
     const bool is_multi_line_;
+    const bool is_crlf_;
     const bool is_all_caseless_;
 };
 
@@ -132,6 +136,10 @@ void Writer::write(const Node& node) {
             write_concatenation(node.children);
             return;
         case Kind::alternation:
+            if (node.children.empty()) {
+                text += kNothing;
+                return;
+            }
             text += "(?:";
             for (const Node& child : node.children) {
                 write(child);
@@ -166,7 +174,7 @@ void Writer::write_concatenation(const std::vector<Node>& children) {
 
 void Writer::write_literal(const Node& node) {
     const char32_t code = node.code;
-    if (code == '\n' && !is_multi_line_) {
+    if (!is_multi_line_ && (code == '\n' || (code == '\r' && is_crlf_))) {
         throw PatternError("a pattern cannot match a line feed, except with --multiline (-U)");
     }
     if (code < 0x80 || kind_ == TextKind::utf8 || node.is_byte) {
@@ -192,14 +200,19 @@ void Writer::write_boundary(const Node& node) {
         text += is_boundary ? "\\b" : "\\B";
         return;
     }
-    const std::string word = word_class(true);
-    text += "(?:(?<=" + word + (is_boundary ? ")(?!" : ")(?=") + word + ")|(?<!" + word +
-            (is_boundary ? ")(?=" : ")(?!") + word + "))";
+    const std::string word = word_class(true), no_word = "[^" + word.substr(1);
+    if (is_boundary) {
+        text += "(?:(?<=" + word + ")(?!" + word + ")|(?<!" + word + ")(?=" + word + "))";
+    } else {
+        // Next to bytes that are not UTF-8, it does not match.
+        text += "(?:(?<=" + word + ")(?=" + word + ")|(?:^|(?<=" + no_word +
+                "))(?:$|(?=" + no_word + ")))";
+    }
 }
 
 void Writer::write_repeat(const Node& node) {
     // PCRE2 repeats single characters faster than groups.
-    Writer child(kind_, is_multi_line_, is_all_caseless_);
+    Writer child(kind_, is_multi_line_, is_crlf_, is_all_caseless_);
     child.write(node.children.front());
     const bool is_bracket = child.text.size() > 2 && child.text.starts_with('[') &&
                             child.text.find(']') == child.text.size() - 1;
@@ -356,7 +369,9 @@ void Writer::write_class(const Node& node) {
     } else if (expression == kAnything) {
         text += '.';
     } else if (expression.starts_with("[^")) {
-        text += expression.substr(0, expression.size() - 1) + "\\n]";
+        text += expression.substr(0, expression.size() - 1) + (is_crlf_ ? "\\r\\n]" : "\\n]");
+    } else if (is_crlf_) {
+        text += "(?:(?![\\r\\n])" + expression + ')';
     } else if (!may_have_newline(set)) {
         text += expression;
     } else {
@@ -414,19 +429,21 @@ bool matches_bytes(const Node& pattern) {
     return has_bytes;
 }
 
-bool matches_newline(const Node& pattern) {
+bool matches_newline(const Node& pattern, bool is_crlf) {
     bool found = false;
     for_each_node(pattern, [&](const Node& node) {
         const bool is_anchor = node.kind == Kind::line_start || node.kind == Kind::line_end ||
                                node.kind == Kind::text_start || node.kind == Kind::text_end;
         found = found || is_anchor || (node.kind == Kind::literal && node.code == '\n') ||
+                (node.kind == Kind::literal && node.code == '\r' && is_crlf) ||
                 (node.kind == Kind::any && node.takes_newline) ||
                 (node.kind == Kind::char_class && may_have_newline(node.set));
     });
     return found;
 }
 
-PcreText write_pcre(const Node& pattern, TextKind kind, MatchBounds bounds, bool is_multi_line) {
+PcreText write_pcre(const Node& pattern, TextKind kind, MatchBounds bounds, bool is_multi_line,
+                    bool is_crlf) {
     bool is_all_caseless = true, is_unicode = true;
     for_each_node(pattern, [&](const Node& node) {
         if (node.kind == Kind::literal || node.kind == Kind::char_class) {
@@ -434,7 +451,7 @@ PcreText write_pcre(const Node& pattern, TextKind kind, MatchBounds bounds, bool
         }
         is_unicode = is_unicode && !needs_bytes(node);
     });
-    Writer writer(kind, is_multi_line, is_all_caseless);
+    Writer writer(kind, is_multi_line, is_crlf, is_all_caseless);
     const std::string no_word = "[^" + writer.word_class(is_unicode).substr(1);
     switch (bounds) {
         case MatchBounds::any:
@@ -452,7 +469,7 @@ PcreText write_pcre(const Node& pattern, TextKind kind, MatchBounds bounds, bool
             writer.text += '$';
             break;
     }
-    return {std::move(writer.text), is_all_caseless};
+    return {std::move(writer.text), is_all_caseless, false, false};
 }
 
 }  // namespace gompfs::search

@@ -25,15 +25,19 @@ enum class MatchBounds { any, words, lines };
 struct PcreText {
     std::string pattern;
     bool is_caseless = false;  // all of the pattern
+    bool is_pcre = false;      // it was given in this syntax
+    bool dot_takes_newline = false;
 };
 
 // Whether a pattern matches bytes that are not UTF-8. Throws PatternError if only parts of it do.
 bool matches_bytes(const Node& pattern);
 
 // Whether a pattern can match a line feed, or looks at one. (It may return true for one that does
-// not.)
-bool matches_newline(const Node& pattern);
+// not.) With is_crlf, that includes carriage returns.
+bool matches_newline(const Node& pattern, bool is_crlf = false);
 
-PcreText write_pcre(const Node& pattern, TextKind kind, MatchBounds bounds, bool is_multi_line);
+// With is_crlf, a carriage return before a line feed belongs to the end of a line.
+PcreText write_pcre(const Node& pattern, TextKind kind, MatchBounds bounds, bool is_multi_line,
+                    bool is_crlf);
 
 }  // namespace gompfs::search

@@ -27,6 +27,7 @@ struct SearchOptions {
     Output output = Output::lines;
     bool is_inverted = false;
     bool is_multi_line = false;
+    bool is_crlf = false;             // lines may end with a carriage return and a line feed
     bool searches_binary = false;     // --text
     bool searches_after_nul = false;  // --binary
     bool ignores_byte_order = false;  // --encoding none
@@ -61,16 +62,22 @@ struct SearchOptions {
     bool has_match_color() const { return has_color && !colors.match.empty(); }
     // Of a longer line, only the number of its matches is printed.
     std::size_t wanted_line_size() const {
-        const bool omits = max_columns != 0 && !has_preview && !only_matching &&
-                           !prints_each_match && !is_multi_line;
+        const bool omits = output == Output::lines && max_columns != 0 && !has_preview && !trims &&
+                           !only_matching && !prints_each_match && !is_multi_line;
         return omits ? max_columns : ~std::size_t{0};
     }
     // Whether every match of a line is needed, not only whether there is one.
     bool needs_matches() const {
-        return output == Output::json ||
+        return output == Output::json || counts_matches ||
                (output == Output::lines && (only_matching || prints_each_match || has_columns ||
-                                            has_match_color() || replaces || counts_matches)) ||
+                                            has_match_color() || replaces)) ||
                prints_match_counts();
+    }
+    // Whether the first match of a file tells all that is asked. As in ripgrep, with --invert-match
+    // the file is read to its end, which may show that it is binary.
+    bool needs_one_match() const {
+        return (output == Output::files_with_matches || output == Output::files_without_match) &&
+               !counts_matches && !is_inverted;
     }
     // --count counts matches, not lines, with --only-matching or --multiline.
     bool prints_match_counts() const {

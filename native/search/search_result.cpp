@@ -12,6 +12,7 @@ void SearchTotals::add(const FileCounts& counts) {
     num_matches += counts.num_matches;
     num_matched_lines += counts.num_lines;
     num_bytes += counts.num_bytes;
+    num_bytes_printed += counts.num_bytes_printed;
     ++num_files;
     num_files_with_matches += counts.num_matched_lines != 0;
 }
@@ -22,6 +23,7 @@ void SearchTotals::add(const SearchTotals& other) {
     num_files += other.num_files;
     num_files_with_matches += other.num_files_with_matches;
     num_bytes += other.num_bytes;
+    num_bytes_printed += other.num_bytes_printed;
 }
 
 void SearchResult::take_output(LineSink& sink) {

@@ -17,18 +17,19 @@ namespace gompfs::search {
 struct SearchTotals {
     std::uint64_t num_matches = 0, num_matched_lines = 0;
     std::uint64_t num_files = 0, num_files_with_matches = 0;
-    std::uint64_t num_bytes = 0;
+    std::uint64_t num_bytes = 0, num_bytes_printed = 0;
 
     // Adds a file.
     void add(const FileCounts& counts);
     void add(const SearchTotals& other);
 };
 
-// A file that could not be read.
+// A file that could not be read; or that the pattern takes too long in, which `message` says.
 struct FailedFile {
     std::string path;
     std::uint64_t ino;
     ReadFailure failure;
+    std::string message = {};
 };
 
 struct Found {

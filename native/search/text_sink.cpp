@@ -49,11 +49,18 @@ std::optional<std::size_t> first_column(const FoundLines& lines) {
     return lines.matches.empty() ? std::nullopt : std::optional(lines.matches.front().begin);
 }
 
+std::string line_end(const SearchOptions& options) { return options.is_crlf ? "\r\n" : "\n"; }
+
 std::string_view without_newline(std::string_view line) {
     if (line.ends_with('\n')) {
         line.remove_suffix(1);
     }
     return line;
+}
+
+// How long the white space is at the beginning of a line.
+std::size_t indent_of(std::string_view line) {
+    return std::min(line.find_first_not_of(kSpace), without_newline(line).size());
 }
 
 }  // namespace
@@ -63,10 +70,11 @@ std::string TextSink::separator(const SearchOptions& options) {
         return "";
     }
     if (options.has_heading) {
-        return "\n";
+        return line_end(options);
     }
-    return options.has_context() && options.context_separator ? *options.context_separator + '\n'
-                                                              : "";
+    return options.has_context() && options.context_separator
+               ? *options.context_separator + line_end(options)
+               : "";
 }
 
 void TextSink::begin_file(std::string_view path) {
@@ -85,7 +93,7 @@ void TextSink::begin_lines() {
         output_ += separator(options_);
     }
     if (options_.has_heading && options_.has_paths) {
-        add_path_field("\n");
+        add_path_field(line_end(options_));
     }
 }
 
@@ -122,11 +130,6 @@ void TextSink::add_prefix(const Prefix& prefix) {
     }
 }
 
-std::string_view TextSink::trimmed(std::string_view line) const {
-    const std::size_t begin = options_.trims ? line.find_first_not_of(kSpace) : 0;
-    return line.substr(std::min(begin, line.size()));
-}
-
 void TextSink::add_colored(std::string_view line, std::span<const Match> matches) {
     std::size_t at = 0;
     for (std::size_t index = 0; index < matches.size();) {
@@ -151,20 +154,33 @@ void TextSink::add_colored(std::string_view line, std::span<const Match> matches
 // Adds a line with its matches; num_matches is the number of those in all lines found together.
 void TextSink::add_line(std::string_view line, std::span<const Match> matches,
                         std::size_t num_matches) {
-    if (is_too_long(line)) {
+    // As in ripgrep, what is printed without colors is trimmed before it is measured.
+    const bool is_colored = options_.has_match_color() && !matches.empty();
+    bool is_long = is_colored && is_too_long(line);
+    Matches moved;
+    if (const std::size_t indent = options_.trims ? indent_of(line) : 0; indent != 0) {
+        moved = matches_in(matches, indent, line.size());
+        matches = moved;
+        line.remove_prefix(indent);
+    }
+    is_long = is_long || (!is_colored && is_too_long(line));
+    if (is_long) {
         add_long_line(line, matches, num_matches);
     } else {
+        const bool keeps_end = line.ends_with('\n') && !is_colored;
+        if (is_colored && options_.is_crlf && line.ends_with("\r\n")) {
+            line.remove_suffix(2);
+        }
         add_text(without_newline(line), matches);
-        output_ += '\n';
+        output_ += keeps_end ? "\n" : line_end(options_);
     }
 }
 
 void TextSink::add_text(std::string_view text, std::span<const Match> matches) {
-    const std::size_t indent = text.size() - trimmed(text).size();
     if (options_.has_match_color() && !matches.empty()) {
-        add_colored(text.substr(indent), matches_in(matches, indent, text.size()));
+        add_colored(text, matches);
     } else {
-        add(text.substr(indent));
+        add(text);
     }
 }
 
@@ -182,7 +198,7 @@ void TextSink::add_long_line(std::string_view line, std::span<const Match> match
     } else {
         output_ += "[Omitted long line with " + std::to_string(num_matches) + " matches]";
     }
-    output_ += '\n';
+    output_ += line_end(options_);
 }
 
 // The matches to show where one match of a line is printed. ripgrep counts all of them if it does
@@ -281,7 +297,7 @@ void TextSink::add_lines(const FoundLines& lines, bool is_context) {
 
 void TextSink::gap() {
     if (options_.context_separator) {
-        output_ += *options_.context_separator + '\n';
+        output_ += *options_.context_separator + line_end(options_);
     }
 }
 
@@ -295,10 +311,12 @@ void TextSink::end_file(const FileCounts& counts) {
             }
             output_ += std::to_string(options_.prints_match_counts() ? counts.num_matches
                                                                      : counts.num_matched_lines);
-            output_ += '\n';
+            output_ += line_end(options_);
             return;
         case Kind::files_with_matches:
         case Kind::files_without_match:
+            add_path_field(line_end(options_));
+            return;
         case Kind::files:
             add_path_field("\n");
             return;

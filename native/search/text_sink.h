@@ -51,7 +51,6 @@ class TextSink : public LineSink {
     void add_colored(std::string_view line, std::span<const Match> matches);
     void add_binary_message(const FileCounts& counts);
     std::span<const Match> matches_of_line(const FoundLines& lines, const Match& match) const;
-    std::string_view trimmed(std::string_view line) const;
     bool is_too_long(std::string_view line) const {
         return options_.max_columns != 0 && line.size() > options_.max_columns;
     }

@@ -189,6 +189,7 @@ def test_chained_urls(sound_archive: Path, tree: Path, tmp_path: Path) -> None:
         f"gompfs://small/01::{sound_archive}",
         "gompfs://small/01::memory://in/c.gomp",
         f"gompfs://small/01::simplecache::file://{sound_archive}",
+        f"blockcache::gompfs://small/01::file://{sound_archive}",
         f"gompfs://small/01::gompfs://c.gomp::file://{tmp_path}/outer.gomp",
     ):
         with fsspec.open(url) as file:

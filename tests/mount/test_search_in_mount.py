@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from asked_daemon import Asked, is_answered
 from random_searches import make_random_tree, random_search
+from ripgrep import is_comparable, ripgrep
 from searched_tree import PATTERNS, make_tree
 from tree_helpers import PACKAGE_PARENT, pack
 
@@ -53,15 +54,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "tree.gomp"
 
 
-def ripgrep(*arguments: str | Path) -> tuple[int, bytes]:
-    command = ["rg", "--no-config", "-uu", "--sort=path", *arguments]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return done.returncode, done.stdout
-
-
 @pytest.mark.usefixtures("no_archive")
 def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, mounted: Path) -> None:
-    for pattern in PATTERNS:
+    for pattern in filter(lambda pattern: is_comparable([pattern]), PATTERNS):
         wanted = ripgrep("-n", "-e", pattern, mounted)
         found = run(["grep", "--sort=path", "-n", "-e", pattern, str(mounted)]), capfdbinary.readouterr().out
         assert found == wanted or (found[0] == wanted[0] == ERROR), pattern
@@ -273,7 +268,7 @@ NONSENSE = {
     "infinite totals": message(Message.TOTALS, b"[Infinity, 0]"),
     "totals that are no numbers": message(Message.TOTALS, b"[NaN, 0]"),
     "negative totals": message(Message.TOTALS, b"[1, -1]"),
-    "too many totals": message(Message.TOTALS, b"[1" + b", 1" * 9 + b"]"),
+    "too many totals": message(Message.TOTALS, b"[1" + b", 1" * 10 + b"]"),
     "deep totals": message(Message.TOTALS, b"[" * 1000),
     "deeper totals": message(Message.TOTALS, b"[" * 100_000),
     "large totals": message(Message.TOTALS, b"[" + b"9" * 4000 + b"]"),

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import ripgrep
 from tree_helpers import pack
 
 from gompfs.archive import Archive
@@ -45,7 +46,7 @@ def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, tree: Path, order: 
     target = tree.parent / f"{order}-{stats}.gomp"
     pack(target, tree, stats=stats, block_size=BLOCK_SIZE, part_size=5 * BLOCK_SIZE)
     for options in (["-n", "needle"], ["-c", "-a", r"st.aw, hay"], ["-l", "-a", "-U", r"\n needle"]):
-        command = ["rg", "--no-config", "-uu", "--sort=path", *options]
+        command = [ripgrep.PROGRAM, "--no-config", "-uu", "--sort=path", *options]
         expected = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         assert run(["grep", f"--sort={order}", *options, str(target)]) == expected.returncode
         lines = [output.splitlines() for output in (capfdbinary.readouterr().out, expected.stdout)]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import ripgrep
 from searched_tree import make_large_tree
 from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.codec import Codec
-
-RIPGREP = str(shutil.which("rg"))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +43,7 @@ def archive(tree: Path) -> Path:
 def test_options(
     capfdbinary: pytest.CaptureFixture[bytes], tree: Path, archive: Path, options: list[str], pattern: str
 ) -> None:
-    command = [RIPGREP, "--no-config", "-uu", "--sort=path", *options, "-e", pattern]
+    command = [ripgrep.PROGRAM, "--no-config", "-uu", "--sort=path", *options, "-e", pattern]
     expected = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     status = run(["grep", "--sort=path", *options, "-e", pattern, str(archive)])
     found, wanted = capfdbinary.readouterr().out, expected.stdout
@@ -91,7 +89,7 @@ def test_nuls_and_the_order_of_files(
     capfdbinary: pytest.CaptureFixture[bytes], nuls: Path, threads: int, options: list[str]
 ) -> None:
     """A NUL ends the search where ripgrep's does, wherever it is in a piece, and however many threads there are."""
-    command = [RIPGREP, "--no-config", "--sort=path", *options, "foo"]
+    command = [ripgrep.PROGRAM, "--no-config", "--sort=path", *options, "foo"]
     expected = subprocess.run(command, cwd=nuls / "tree", stdin=subprocess.DEVNULL, capture_output=True, check=False)
     status = run(["grep", f"-j{threads}", "--sort=path", *options, "foo", str(nuls / "tree.gomp")])
     assert (status, capfdbinary.readouterr().out) == (expected.returncode, expected.stdout)
@@ -107,7 +105,7 @@ def test_a_short_first_piece(capfdbinary: pytest.CaptureFixture[bytes], tmp_path
     (tree / "b").write_bytes(content)
     pack(tmp_path / "a.gomp", tree, codec=Codec.STORED)
     for option in ("-n", "-c"):
-        command = [RIPGREP, "--no-config", option, "foo", "b"]
+        command = [ripgrep.PROGRAM, "--no-config", option, "foo", "b"]
         expected = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=True)
         assert run(["grep", option, "foo", str(tmp_path / "a.gomp"), "b"]) == 0
         assert capfdbinary.readouterr().out == expected.stdout

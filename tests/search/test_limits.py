@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+import ripgrep
 from tree_helpers import pack
 
 from gompfs.archive import Archive
@@ -71,7 +72,7 @@ def test_slow_patterns_without_a_match(archive: Path, pattern: str) -> None:
         ("(" * 300 + ")" * 300, "nested too deeply"),
         ("[" * 300, "nested too deeply"),
         ("a" + "+" * 300, "too many repetition operators"),
-        ("(a|aa)+$", "too many steps"),
+        ("(a|aa)+[!,]", "too many steps"),
         ("[" + "~~".join(string.ascii_letters[:40]) + "]", "too large"),
         ("q*q*[rs]", "takes too long on a line"),
     ],
@@ -81,9 +82,9 @@ def test_patterns_that_are_refused(capfd: Capture, tmp_path: Path, archive: Path
     file = tmp_path / "pattern"
     file.write_text(pattern)
     assert run(["grep", "-f", str(file), str(archive)]) == 2
-    errors = capfd.readouterr().err
-    assert message in errors
-    assert errors.count("\n") == 1
+    errors = capfd.readouterr().err.splitlines()
+    assert all(message in error for error in errors)
+    assert len(errors) == 1 or all(re.search(r"tree\.gomp: (short|long|lines): ", error) for error in errors)
 
 
 _CHILD = """
@@ -175,7 +176,7 @@ def test_much_output_of_one_file(dense: Path, options: list[str]) -> None:
     """--vimgrep of one line of 150 kB took 14 GB."""
     position = next(index for index, option in enumerate(options) if not option.startswith("-")) + 1
     with (dense / "expected").open("wb") as expected, (dense / "found").open("wb") as found:
-        command = ["rg", "--no-config", "--sort=path", *options]
+        command = [ripgrep.PROGRAM, "--no-config", "--sort=path", *options]
         subprocess.run(command, cwd=dense / "tree", stdin=subprocess.DEVNULL, stdout=expected, check=True)
         archive = [str(dense / "tree.gomp")]
         status, _, message, peak = run_in_child(
@@ -203,7 +204,7 @@ def test_a_hole_ends_a_search(tmp_path: Path, options: list[str]) -> None:
         file.write(b"".join(b"line %d\n" % number for number in range(1_000_000)))
         file.truncate(900 << 20)
     pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=False)
-    command = ["rg", "--no-config", "--sort=path", *options, "line 9999"]
+    command = [ripgrep.PROGRAM, "--no-config", "--sort=path", *options, "line 9999"]
     wanted = subprocess.run(command, cwd=tmp_path / "tree", stdin=subprocess.DEVNULL, capture_output=True, check=False)
     status, output, _, peak = run_in_child("grep", "--sort=path", *options, "line 9999", tmp_path / "tree.gomp")
     assert (status, output) == (wanted.returncode, wanted.stdout)

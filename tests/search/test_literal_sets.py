@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import ripgrep
 from tree_helpers import pack
 
 from gompfs.cli.application import run
@@ -40,7 +41,7 @@ def archive(tree: Path) -> Path:
 
 def check(capfdbinary: Capture, tree: Path, archive: Path, arguments: list[str]) -> bytes:
     """Compares the output with that of ripgrep, and returns it."""
-    theirs = subprocess.run(["rg", "-uu", "--sort", "path", *arguments, "."], cwd=tree, capture_output=True)
+    theirs = subprocess.run([ripgrep.PROGRAM, "-uu", "--sort", "path", *arguments, "."], cwd=tree, capture_output=True)
     status = run(["grep", "--sort", "path", *arguments, str(archive)])
     ours = capfdbinary.readouterr().out
     assert (status, ours) == (theirs.returncode, theirs.stdout.replace(b"./", b"")), arguments

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ripgrep
 from tree_helpers import pack
 
 import gompfs
@@ -103,7 +104,7 @@ def test_arguments_mean_what_options_of_ripgrep_mean(
 
 def ripgrep_matches(tree: Path, options: list[str]) -> Iterator[tuple[Any, ...]]:
     """Yields the fields of LineMatch."""
-    command = ["rg", "--no-config", "--json", "-uu", "--sort=path", *options]
+    command = [ripgrep.PROGRAM, "--no-config", "--json", "-uu", "--sort=path", *options]
     done = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert done.stderr == b""
 

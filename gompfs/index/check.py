@@ -156,6 +156,10 @@ _NAMES = (
     ),
 )
 
+_SECTION_OF_NO_SEGMENT = _Rule(
+    "section {0} belongs to segment {1}, which does not exist",
+    "SELECT NULL, kind, segment FROM section WHERE segment NOT IN (SELECT number FROM segment)",
+)
 _CONTENTS = (
     _Rule(
         "it has extents and is not a regular file",
@@ -190,10 +194,7 @@ _CONTENTS = (
         "it is listed as a binary file and is not a regular file",
         f"SELECT ino FROM binary_file WHERE ino NOT IN (SELECT ino FROM inode WHERE {_IS_FILE})",
     ),
-    _Rule(
-        "section {0} belongs to segment {1}, which does not exist",
-        "SELECT NULL, kind, segment FROM section WHERE segment NOT IN (SELECT number FROM segment)",
-    ),
+    _SECTION_OF_NO_SEGMENT,
 )
 
 
@@ -206,7 +207,7 @@ def find_problems(
     """
     checks: list[Callable[[], Iterator[Problem]]] = [
         lambda: _check_database(query),
-        lambda: check_facts(query, word_rules),
+        lambda: _check_facts(query, word_rules),
         *(lambda rule=rule: _ask(query, rule) for rule in (*_TYPES, *_INODES, *_NAMES, *_CONTENTS)),
         lambda: _check_extents(query, segments, block_size),
         lambda: _check_parts(query, segments),
@@ -252,10 +253,17 @@ def _check_database(query: Query) -> Iterator[Problem]:
     """Run SQLite's own check of pages and keys."""
     for (line,) in query("PRAGMA integrity_check"):
         if line != "ok":
-            yield Problem(f"the index is damaged: {_shown(line)}")
+            yield Problem(f"the database is damaged: {_shown(line)}")
 
 
-def check_facts(query: Query, word_rules: Collection[str]) -> Iterator[Problem]:
+def check_to_extend(query: Query, word_rules: Collection[str]) -> Iterator[Problem]:
+    """Yields the problems that rows of another generation would meet: see _check_database and _check_facts."""
+    yield from _check_database(query)
+    yield from _ask(query, _SECTION_OF_NO_SEGMENT)
+    yield from _check_facts(query, word_rules)
+
+
+def _check_facts(query: Query, word_rules: Collection[str]) -> Iterator[Problem]:
     """Yields the problems in the facts of table meta that the next generation needs."""
     facts: dict[Any, Any] = dict(query("SELECT key, value FROM meta"))
     if facts.get("words") not in word_rules:

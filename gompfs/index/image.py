@@ -14,7 +14,7 @@ from gompfs.codec.block import Buffer
 from gompfs.errors import CorruptIndexError
 from gompfs.forks import ForkLock
 from gompfs.index.hardening import harden
-from gompfs.index.schemas import SCHEMAS
+from gompfs.index.schemas import SCHEMAS, normalized
 
 # The exceptions that sqlite3 raises for a damaged image; UnicodeDecodeError if the message quotes the image.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
@@ -76,28 +76,20 @@ class IndexImage:
             raise self.error(str(error)) from None
 
     def _check_schema(self) -> list[tuple[int, int]]:
-        """Refuse unknown tables and columns. Returns the root page and the number of key columns of each table."""
-        keys = self._schema.keys
-        objects = self.query("SELECT type, name, tbl_name, rootpage FROM sqlite_master")
-        if {name for kind, name, _, _ in objects if kind != "index"} != set(self._schema.columns) or any(
-            type(page) is not int or not 0 < page < 1 << 32 or kind not in ("table", "index")
-            for kind, _, _, page in objects
+        """Refuse all but the tables of an index. Returns the root page and the number of key columns of each table."""
+        objects = self.query("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master")
+        statements = self._schema.statements()
+        if any(kind == "index" for kind, *_ in objects):
+            raise self.error("it has an index of its own")
+        if sorted(str(name) for _, name, *_ in objects) != sorted(statements) or any(
+            kind != "table" or of_table != name or type(page) is not int or not 0 < page < 1 << 32
+            for kind, name, of_table, page, _ in objects
         ):
             raise self.error("it has other tables than an index has")
-        if any(kind == "index" and not str(name).startswith("sqlite_autoindex_") for kind, name, _, _ in objects):
-            raise self.error("it has an index of its own")
-        for table, expected in self._schema.columns.items():
-            columns = self.query(f"PRAGMA table_xinfo({table})")
-            if any(column[6] != 0 for column in columns):
-                raise self.error(f"table {table} has computed columns")
-            if [column[1] for column in columns] != expected.split(", "):
-                raise self.error(f"table {table} has other columns than an index has")
-            key = sorted((column[5], column[1]) for column in columns if column[5])
-            if [name for _, name in key] != keys[table]:
-                raise self.error(f"table {table} has another key than {', '.join(keys[table])}")
-        if any(table not in keys for _, _, table, _ in objects):
-            raise self.error("it has other tables than an index has")
-        return [(page, len(keys[table])) for _, _, table, page in objects]
+        for _, name, _, _, statement in objects:
+            if type(statement) is not str or normalized(statement) != statements[name]:
+                raise self.error(f"table {name} is not declared as in an index")
+        return [(page, len(self._schema.keys[name])) for _, name, _, page, _ in objects]
 
     def _count_steps(self) -> bool:
         """Called by SQLite after every _STEPS_AT_ONCE steps of a query. Returning True ends the query."""

@@ -11,7 +11,7 @@ from gompfs._native.index import FileRows, integer_rows
 from gompfs.codec.block import Buffer
 from gompfs.errors import display_path
 from gompfs.index.block_rows import BlockRowError, BlockRows
-from gompfs.index.check import check_facts, find_problems
+from gompfs.index.check import check_to_extend, find_problems
 from gompfs.index.image import IndexImage
 from gompfs.index.packed_rows import EXTENTS
 from gompfs.index.schemas import INODE_COLUMNS
@@ -318,10 +318,10 @@ class IndexReader:
         return iter(rows)
 
     def check_before_adding(self) -> None:
-        """Raise CorruptIndexError if segments, sections, or the facts that the next generation needs are invalid."""
+        """Raise CorruptIndexError unless rows can be added: for damage of the database, segments, sections, facts."""
         self.segments()
         self.sections()
-        for problem in check_facts(self._image.query, self._word_rules):
+        for problem in check_to_extend(self._image.query, self._word_rules):
             raise self._image.error(problem.reason)
 
     def problems(self) -> Iterator[Problem]:

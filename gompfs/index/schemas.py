@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from typing import NamedTuple
 
 INODE_COLUMNS = "ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target"
@@ -31,6 +33,37 @@ class Schema(NamedTuple):
     columns: dict[str, str]
     keys: dict[str, list[str]]
     file_name: str
+
+    def script(self) -> str:
+        """Returns the SQL that creates the tables."""
+        return _script(self.file_name)
+
+    def statements(self) -> dict[str, bytes]:
+        """Returns the statement that creates each table, as `normalized` returns it."""
+        return _statements(self.file_name)
+
+
+def normalized(statement: str) -> bytes:
+    """Returns an SQL statement with a space between all words and signs, and in small letters."""
+    for sign in "(),":
+        statement = statement.replace(sign, f" {sign} ")
+    return b" ".join(statement.encode("utf-8", "surrogatepass").split()).lower()  # bytes are split at ASCII spaces
+
+
+@cache
+def _script(file_name: str) -> str:
+    # Without importlib.resources, whose import takes as long as opening an index does.
+    with open(os.path.join(os.path.dirname(__file__), file_name), encoding="utf-8") as file:
+        return file.read()
+
+
+@cache
+def _statements(file_name: str) -> dict[str, bytes]:
+    lines = (line for line in _script(file_name).splitlines() if not line.startswith("--"))
+    found = map(normalized, "\n".join(lines).split(";"))
+    return {
+        words[2].decode(): b" ".join(words) for words in map(bytes.split, found) if words[:2] == [b"create", b"table"]
+    }
 
 
 SCHEMAS = {

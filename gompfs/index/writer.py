@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import resources
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import sqlite_utils
 
 from gompfs._native.index import consecutive_offsets
 from gompfs.codec.block import Buffer
+from gompfs.errors import CorruptIndexError
 from gompfs.index.hardening import harden
 from gompfs.index.schemas import SCHEMAS
 from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
@@ -25,37 +25,45 @@ from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
 _BATCH = 4096
 _ROWS_AT_ONCE = 64  # takes half the time of one row after the other
 _ERRNOS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_CANTOPEN: errno.EIO}
+_DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_NOTADB)
 
 
 class _Connection(sqlite3.Connection):
-    """Raises OSError with the name of the folder if SQLite cannot write its files."""
+    """Raises OSError with the name of the folder if SQLite cannot write its files.
+
+    With `has_base`, errors that the index to extend may cause are CorruptIndexError. UnicodeDecodeError is one of them:
+    messages may quote the index.
+    """
 
     folder = ""
+    has_base = False
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """See sqlite3.Connection.execute."""
-        with self._naming_the_folder():
+        with self._translating_errors():
             return super().execute(*arguments)
 
     def executemany(self, *arguments: Any) -> sqlite3.Cursor:
         """See sqlite3.Connection.executemany."""
-        with self._naming_the_folder():
+        with self._translating_errors():
             return super().executemany(*arguments)
 
     def executescript(self, *arguments: Any) -> sqlite3.Cursor:
         """See sqlite3.Connection.executescript."""
-        with self._naming_the_folder():
+        with self._translating_errors():
             return super().executescript(*arguments)
 
     @contextmanager
-    def _naming_the_folder(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
-            code = _ERRNOS.get(error.sqlite_errorcode & 0xFF)
-            if code is None:
-                raise
-            raise OSError(code, f"{os.strerror(code)} (for the new index)", self.folder) from None
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            result = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+            if (code := _ERRNOS.get(result)) is not None:
+                raise OSError(code, f"{os.strerror(code)} (for the new index)", self.folder) from None
+            if self.has_base and (result in _DAMAGE or isinstance(error, UnicodeDecodeError)):
+                raise CorruptIndexError(f"the index is damaged: {error}") from None
+            raise
 
 
 class IndexWriter:
@@ -71,15 +79,14 @@ class IndexWriter:
         if base is not None:
             path.write_bytes(base)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
-        self._connection.folder = str(path.parent)
+        self._connection.folder, self._connection.has_base = str(path.parent), base is not None
         # Before harden(): a defensive connection keeps its journal, and cannot write to a file without a name.
         self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         harden(self._connection)
         self._version = version
         self._database = sqlite_utils.Database(self._connection)
         if base is None:
-            schema = resources.files("gompfs.index").joinpath(SCHEMAS[version].file_name)
-            self._connection.executescript(schema.read_text())
+            self._connection.executescript(SCHEMAS[version].script())
         self._connection.execute("BEGIN")
         self._inodes: list[tuple[object, ...]] = []
         self._dirents: list[tuple[object, ...]] = []

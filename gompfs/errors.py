@@ -26,7 +26,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from errno import EINVAL, EIO, EISDIR, ELOOP, ENOENT, ENOTDIR
+from errno import EBADMSG, EINVAL, EIO, EISDIR, ELOOP, ENODATA, ENOENT, ENOTDIR, EUCLEAN
 
 __all__ = [
     "ArchiveFormatError",
@@ -48,6 +48,7 @@ __all__ = [
     "UnsupportedVersionError",
     "display_path",
     "display_text",
+    "is_disk_error",
 ]
 
 
@@ -75,6 +76,15 @@ def _escaped(char: str) -> str:
 def pip_install(extra: str) -> str:
     """Returns the command that installs an extra of gompfs where this gompfs is, whatever `pip` would be."""
     return f"{shlex.quote(sys.executable)} -m pip install 'gompfs[{extra}]'"
+
+
+# What file systems report for bytes that they cannot read, or that do not match their checksum.
+_DISK_ERRORS = (EIO, EBADMSG, ENODATA, EUCLEAN)
+
+
+def is_disk_error(error: OSError) -> bool:
+    """Returns whether the operating system could not read some bytes of a file."""
+    return error.errno in _DISK_ERRORS and not isinstance(error, GompfsError)
 
 
 _OSERROR_NAMES = {"path": "filename", "message": "strerror"}

@@ -15,7 +15,7 @@ from gompfs.cli.application import EXIT_FAILURE, leave_on_sigterm, print_error
 from gompfs.cli.globs import expanded
 from gompfs.cli.parameters import archive_argument, engine_option, opened, paths_argument, resolve_all
 from gompfs.cli.progress import progress_bar
-from gompfs.errors import EntryTypeError, GompfsError, display_path
+from gompfs.errors import EntryTypeError, GompfsError, display_path, is_disk_error
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -43,6 +43,11 @@ def cat_command(ctx: click.Context, archive: str, paths: tuple[str, ...], *, ver
             except GompfsError as error:
                 error.path = error.path or display_path(path)
                 print_error(str(error))
+                failed = True
+            except OSError as error:
+                if not is_disk_error(error) or error.filename == OUTPUT_NAME:
+                    raise
+                print_error(f"{display_path(archive)}: {display_path(path)}: {error.strerror}")
                 failed = True
     if failed:
         ctx.exit(EXIT_FAILURE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gompfs.cli.application import print_error
-from gompfs.errors import GompfsError, OptionError, display_path
+from gompfs.errors import GompfsError, OptionError, display_path, is_disk_error
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -179,16 +179,24 @@ def opened(
     keeps_image: bool = False,
     cache_size: int | None = None,
 ) -> Iterator[Archive]:
-    """Open the archive at `path`; prints its warnings on stderr if `with_warnings` is set."""
+    """Open the archive at `path`; prints its warnings on stderr if `with_warnings` is set.
+
+    Errors of its disk that do not name a file get its name: most bytes are read by the C++ core, from a descriptor.
+    """
     from gompfs.archive import DEFAULT_CACHE_SIZE, Archive
     from gompfs.engine import select_engine
 
     selected = select_engine(engine, num_threads)
     size = DEFAULT_CACHE_SIZE if cache_size is None else cache_size
-    with Archive(path, engine=selected, verify=verify, keeps_image=keeps_image, cache_size=size) as archive:
-        for warning in archive.warnings if with_warnings else ():
-            print_error(f"warning: {warning}")
-        yield archive
+    try:
+        with Archive(path, engine=selected, verify=verify, keeps_image=keeps_image, cache_size=size) as archive:
+            for warning in archive.warnings if with_warnings else ():
+                print_error(f"warning: {warning}")
+            yield archive
+    except OSError as error:
+        if is_disk_error(error) and error.filename is None:
+            error.filename = path
+        raise
 
 
 def resolve_all(archive: Archive, paths: tuple[str, ...]) -> list[str]:

@@ -43,6 +43,8 @@ class BlockStatus(IntEnum):
     """The codec cannot decode the payload."""
     BAD_CONTENT = 4
     """The decoded bytes do not match their xxh3-64."""
+    UNREADABLE = 5
+    """The block cannot be read from the file. Only `verify` tells; others raise the error of the operating system."""
 
     @property
     def reason(self) -> str:
@@ -53,6 +55,7 @@ class BlockStatus(IntEnum):
             BlockStatus.BAD_CHECKSUM: "the compressed bytes do not match their checksum",
             BlockStatus.BAD_PAYLOAD: "the compressed bytes cannot be decoded",
             BlockStatus.BAD_CONTENT: "the decompressed bytes do not match their checksum",
+            BlockStatus.UNREADABLE: "the block cannot be read from the disk",
         }[self]
 
 

@@ -12,7 +12,7 @@ from gompfs.archive.archive import Archive
 from gompfs.archive.index_arrays import all_extents
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
-from gompfs.errors import ArchiveFormatError, CorruptIndexError, StatsUnavailableError
+from gompfs.errors import ArchiveFormatError, CorruptIndexError, StatsUnavailableError, is_disk_error
 from gompfs.model import GRAMMAR_SECTION, BlockTable, Problem, Section, Segment
 from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.text_in_parts import text_in_parts
@@ -164,7 +164,7 @@ class _Verification:
         batch = max(max(_BATCH_BYTES, archive.engine.batch_bytes // 2) // archive.block_size, 1)
         for first in range(0, len(table), batch):
             numbers = range(first, min(first + batch, len(table)))
-            blocks = decode(numbers)
+            blocks = self._decoded(decode, numbers)
             for number, block in enumerate(blocks, first):
                 if block.status is not BlockStatus.OK:
                     damaged.append((number, block.status))
@@ -175,6 +175,18 @@ class _Verification:
         report.compressed_size += table.compressed_size
         report.uncompressed_size += table.uncompressed_size
         return damaged
+
+    @staticmethod
+    def _decoded(decode: Callable[[range], list[Block]], numbers: range) -> list[Block]:
+        """Returns the blocks of some indexes. If the disk has errors, each block is read alone."""
+        try:
+            return decode(numbers)
+        except OSError as error:
+            if not is_disk_error(error):
+                raise
+            if len(numbers) == 1:
+                return [Block(memoryview(b""), BlockStatus.UNREADABLE)]
+            return [block for number in numbers for block in _Verification._decoded(decode, range(number, number + 1))]
 
     def _check_overlaps(self) -> None:
         """Check that two blocks, or heads of parts, share no bytes. In format version 1, they may be the same."""

@@ -2,7 +2,9 @@
  * full disk.
  *
  * FAIL_CALL is write, fsync, fsync-folder, ftruncate, rename, link or read. FAIL_AT counts from 1. FAIL_ERRNO is a
- * number. For each failing call, a byte is appended to the file FAIL_LOG. */
+ * number. For each failing call, a byte is appended to the file FAIL_LOG.
+ *
+ * With FAIL_CALL=sector, every read of bytes from FAIL_BEGIN to FAIL_END - 1 fails. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static atomic_int num_calls;
@@ -34,12 +37,26 @@ static int fails_for(const char* call, const char* path) {
     return 1;
 }
 
-static int fails(const char* call, int file) {
-    char link[64], path[PATH_MAX + 1];
+static const char* path_of(int file, char path[PATH_MAX + 1]) {
+    char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t size = readlink(link, path, PATH_MAX);
     path[size < 0 ? 0 : size] = 0;
-    return fails_for(call, path);
+    return path;
+}
+
+static int fails(const char* call, int file) {
+    char path[PATH_MAX + 1];
+    return fails_for(call, path_of(file, path));
+}
+
+static int is_bad_sector(int file, size_t size, off_t offset) {
+    char path[PATH_MAX + 1];
+    const char* wanted = getenv("FAIL_CALL");
+    if (!wanted || strcmp(wanted, "sector") != 0 || !strstr(path_of(file, path), getenv("FAIL_PATH"))) return 0;
+    if (offset >= atoll(getenv("FAIL_END")) || offset + (off_t)size <= atoll(getenv("FAIL_BEGIN"))) return 0;
+    errno = atoi(getenv("FAIL_ERRNO"));
+    return 1;
 }
 
 #define REAL(name) ((__typeof__(name)*)dlsym(RTLD_NEXT, #name))
@@ -55,11 +72,25 @@ ssize_t pwrite64(int file, const void* data, size_t size, off64_t offset) {
 }
 
 ssize_t pread(int file, void* data, size_t size, off_t offset) {
-    return fails("read", file) ? -1 : REAL(pread)(file, data, size, offset);
+    if (fails("read", file) || is_bad_sector(file, size, offset)) return -1;
+    return REAL(pread)(file, data, size, offset);
+}
+
+ssize_t preadv(int file, const struct iovec* pieces, int count, off_t offset) {
+    size_t size = 0;
+    for (int piece = 0; piece < count; ++piece) size += pieces[piece].iov_len;
+    return is_bad_sector(file, size, offset) ? -1 : REAL(preadv)(file, pieces, count, offset);
 }
 
 ssize_t pread64(int file, void* data, size_t size, off64_t offset) {
-    return fails("read", file) ? -1 : REAL(pread64)(file, data, size, offset);
+    if (fails("read", file) || is_bad_sector(file, size, offset)) return -1;
+    return REAL(pread64)(file, data, size, offset);
+}
+
+ssize_t preadv64(int file, const struct iovec* pieces, int count, off64_t offset) {
+    size_t size = 0;
+    for (int piece = 0; piece < count; ++piece) size += pieces[piece].iov_len;
+    return is_bad_sector(file, size, offset) ? -1 : REAL(preadv64)(file, pieces, count, offset);
 }
 
 int fsync(int file) {

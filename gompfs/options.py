@@ -95,12 +95,12 @@ class PackOptions:
         return CodecOptions(codec, self.level, self.dependency_elimination)
 
 
-# Options that mount(8), mount.fuse3, /etc/fstab and systemd may pass for any mount. gompfs mounts are read-only in any
-# case.
+# Options that mount(8), mount.fuse3, /etc/fstab and systemd may pass for any mount. gompfs mounts are read-only, nosuid
+# and nodev in any case. mount(8) passes noexec too where `user` or `users` stands for it.
 _IGNORED_FLAGS = (
     *("ro", "rw", "defaults", "auto", "noauto", "nofail", "_netdev"),
     *("user", "nouser", "users", "owner", "group"),
-    *("suid", "nosuid", "dev", "nodev", "exec", "noexec"),
+    *("suid", "nosuid", "dev", "nodev"),
     *("sync", "async", "dirsync", "silent", "loud", "mand", "nomand"),
     *("atime", "noatime", "diratime", "nodiratime", "relatime", "norelatime"),
     *("strictatime", "nostrictatime", "lazytime", "nolazytime"),
@@ -149,6 +149,7 @@ class MountOptions:
     verify: bool = False
     allow_other: bool = False
     auto_unmount: bool = False
+    noexec: bool = False
     follow: bool = False
     several: str | None = None
     uid: int | None = None
@@ -320,6 +321,8 @@ MOUNT_OPTIONS = (
         "low: talk to /dev/fuse directly; high: go through libfuse 3; slower, for systems where low fails",
         choices=("low", "high"),
     ),
+    MountOption("noexec", bool, "let no program in the mount be executed"),
+    MountOption("exec", bool, "undo an earlier noexec, as with mount(8)", field="noexec", value=False),
     MountOption("auto_unmount", bool, "unmount when the daemon is killed"),
     MountOption(
         "log",

@@ -204,7 +204,7 @@ def answer_init(device: int, wants_passthrough: bool, wants_acls: bool) -> tuple
     supported.
     """
 
-def mount_read_only(source: bytes, mountpoint: bytes, file_system: bytes, data: bytes) -> int:
+def mount_read_only(source: bytes, mountpoint: bytes, file_system: bytes, data: bytes, noexec: bool) -> int:
     """Calls mount(2), read-only, without devices and set-user-ID programs. Returns 0 or an errno."""
 
 def unmount(mountpoint: bytes, lazy: bool, force: bool) -> int:

@@ -16,11 +16,11 @@ void bind_kernel_mount(nb::module_& module) {
     module.def(
         "mount_read_only",
         [](const nb::bytes& source, const nb::bytes& mountpoint, const nb::bytes& type,
-           const nb::bytes& data) {
+           const nb::bytes& data, bool noexec) {
             return gompfs::mount_read_only(source.c_str(), mountpoint.c_str(), type.c_str(),
-                                           data.c_str());
+                                           data.c_str(), noexec);
         },
-        "source"_a, "mountpoint"_a, "file_system"_a, "data"_a);
+        "source"_a, "mountpoint"_a, "file_system"_a, "data"_a, "noexec"_a);
     module.def(
         "unmount",
         [](const nb::bytes& mountpoint, bool lazy, bool force) {

@@ -8,10 +8,10 @@
 namespace gompfs {
 
 int mount_read_only(const std::string& source, const std::string& mountpoint,
-                    const std::string& type, const std::string& data) {
-    constexpr unsigned long kFlags = MS_RDONLY | MS_NOSUID | MS_NODEV;
-    const int status =
-        mount(source.c_str(), mountpoint.c_str(), type.c_str(), kFlags, data.c_str());
+                    const std::string& type, const std::string& data, bool has_no_programs) {
+    const unsigned long flags =
+        MS_RDONLY | MS_NOSUID | MS_NODEV | (has_no_programs ? MS_NOEXEC : 0UL);
+    const int status = mount(source.c_str(), mountpoint.c_str(), type.c_str(), flags, data.c_str());
     return status == 0 ? 0 : errno;
 }
 

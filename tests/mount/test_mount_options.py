@@ -47,6 +47,9 @@ def archive(tree: Path, tmp_path: Path) -> Path:
         ("subdir=a/b,readahead=2M", {"subdir": "a/b", "readahead": 2 << 20}),
         ("allow_other,auto_unmount,verify", {"allow_other": True, "auto_unmount": True, "verify": True}),
         ("follow", {"follow": True}),
+        ("noexec,ro", {"noexec": True}),
+        ("noexec,exec", {"noexec": False}),
+        ("exec,noexec", {"noexec": True}),
         ("uid=7,gid=8,umask=027", {"uid": 7, "gid": 8, "umask": 0o27}),
         ("cache_size=64M", {"cache_size": 64 << 20}),
         ("cache_size=1GiB", {"cache_size": 1 << 30}),
@@ -144,6 +147,25 @@ def test_owners_and_modes(mount, archive: Path) -> None:
         assert mode is None or stat.S_IMODE(status.st_mode) == mode
     (entry,) = os.scandir(mounted / "d")
     assert stat.S_IMODE(entry.stat().st_mode) == 0o4500
+
+
+def test_noexec(mount, tree: Path, tmp_path: Path) -> None:
+    """The option was accepted and had no effect. See also test_without_libfuse.py."""
+    (tree / "script").write_text("#!/bin/sh\necho executed\n")
+    (tree / "script").chmod(0o755)
+    pack(tmp_path / "b.gomp", tree)
+    for options, is_executed in ((["noexec"], False), ([], True), (["noexec", "exec"], True)):
+        mounted = mount(tmp_path / "b.gomp", *options)
+        (line,) = [line for line in Path("/proc/mounts").read_text().splitlines() if f" {mounted.path} " in line]
+        shown = line.split()[3].split(",")
+        assert {"ro", "nosuid", "nodev"} <= set(shown)
+        assert ("noexec" in shown) is not is_executed
+        if is_executed:
+            assert subprocess.run([mounted / "script"], capture_output=True, check=True).stdout == b"executed\n"
+        else:
+            with pytest.raises(PermissionError):
+                subprocess.run([mounted / "script"], check=False)
+        mounted.clean_up()
 
 
 def test_virtual_files_are_hidden_but_there(mount, archive: Path, tree: Path) -> None:

@@ -134,6 +134,28 @@ def test_a_user_mounts_and_unmounts(in_namespace) -> None:
 
 
 @needs_root
+@pytest.mark.parametrize("api", ["low", "high"])
+def test_a_user_mounts_without_programs(in_namespace, tmp_path: Path, api: str) -> None:
+    """fusermount3 gets the option noexec."""
+    script = tmp_path / "tree/script"
+    script.write_text("#!/bin/sh\necho executed\n")
+    script.chmod(0o755)
+    pack(tmp_path / "a.gomp", tmp_path / "tree", force=True)
+    done = in_namespace(
+        f"""
+        user mount -o noexec,api={api} /mnt/a.gomp /mnt/m
+        grep -o noexec /proc/mounts
+        setpriv --reuid=65534 --regid=65534 --clear-groups /mnt/m/script || echo status $?
+        user umount /mnt/m
+        user mount -o noexec,exec,api={api} /mnt/a.gomp /mnt/m
+        setpriv --reuid=65534 --regid=65534 --clear-groups /mnt/m/script
+        user umount /mnt/m
+        """
+    )
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["noexec", "status 126", "executed"]), done.stderr
+
+
+@needs_root
 def test_a_user_unmounts_automatically(in_namespace) -> None:
     """After a crash, the fusermount3 process that mounted also unmounts."""
     done = in_namespace(

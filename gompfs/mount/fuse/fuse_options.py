@@ -16,6 +16,7 @@ def fuse_options(source: str, options: MountOptions) -> dict[str, str | bool]:
     escaped = (options.fsname or source).replace("\\", "\\\\").replace(",", "\\,")
     values: dict[str, str | bool] = {
         "ro": True,
+        "noexec": options.noexec,
         "subtype": SUBTYPE,
         "fsname": escaped,
         "allow_other": options.allow_other,

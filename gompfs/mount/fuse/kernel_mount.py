@@ -85,8 +85,8 @@ def _mount(mountpoint: str, source: str, options: MountOptions) -> int | None:
         data = ",".join(f"{name}={value}" for name, value in values.items())
         if options.allow_other:
             data += ",allow_other,default_permissions"
-        names = (options.fsname or source, mountpoint, f"fuse.{SUBTYPE}", data)
-        number = mount_read_only(*map(os.fsencode, names))
+        shown, place = os.fsencode(options.fsname or source), os.fsencode(mountpoint)
+        number = mount_read_only(shown, place, f"fuse.{SUBTYPE}".encode(), data.encode(), options.noexec)
     except BaseException:
         os.close(device)
         raise

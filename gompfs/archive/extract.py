@@ -19,7 +19,7 @@ from gompfs.archive.archive import Archive
 from gompfs.archive.entries import names_in
 from gompfs.archive.interrupts import Deferral
 from gompfs.archive.target_tree import FULL, TargetTree, file_identity
-from gompfs.errors import ExtractError, GompfsError, display_path
+from gompfs.errors import ExtractError, GompfsError, display_path, is_disk_error
 from gompfs.model import Inode
 
 _COPY_SIZE = 4 << 20
@@ -211,11 +211,20 @@ class Extractor:
             extent_end = min(extent.file_offset + extent.size, inode.size)  # the index may claim bytes after the end
             for position in range(extent.file_offset, extent_end, _COPY_SIZE):
                 end = min(position + _COPY_SIZE, extent_end)
-                _write_all(descriptor, self._archive.read_pieces(inode.ino, position, end - position), position)
+                _write_all(descriptor, self._read(inode.ino, position, end - position), position)
                 if self._progress is not None:
                     self._progress(end - position)
         if end != inode.size:
             os.ftruncate(descriptor, inode.size)
+
+    def _read(self, ino: int, file_offset: int, size: int) -> list[memoryview]:
+        """Returns a part of a file. An error of the disk that has the archive is not one of the target's."""
+        try:
+            return self._archive.read_pieces(ino, file_offset, size)
+        except OSError as error:
+            if is_disk_error(error):
+                raise ExtractError(error.strerror or str(error), archive=self._archive.path) from None
+            raise
 
     def _set_attributes(self, file: int | bytes, path: bytes, inode: Inode) -> None:
         """Set owner, extended attributes, mode and time through a descriptor, or through its path /proc/self/fd/N.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str, as_json: bool) -> None:
     """Check all blocks of ARCHIVE and every rule of the format.
 
-    Decodes all blocks and compares them with their checksums. Prints a line for each damaged block with the files that
-    it belongs to, then a line for each problem of the index, of the grammars, or of the bytes after the last
-    generation. If there is any line, the exit status is 1.
+    Decodes all blocks and compares them with their checksums. Prints a line for each block that is damaged, or that
+    the disk cannot read, with the files that it belongs to, then a line for each problem of the index, of the grammars,
+    or of the bytes after the last generation. If there is any line, the exit status is 1.
     """
     from gompfs.verify import verify_archive
 

@@ -15,7 +15,7 @@ from gompfs._native.blocks import AnnouncedContents, ContentLoader
 from gompfs._native.sources import LoadedFiles
 from gompfs.archive import Archive
 from gompfs.codec import DEFAULT_LEVEL, Codec
-from gompfs.errors import GompfsError, display_path
+from gompfs.errors import CorruptIndexError, GompfsError, display_path
 from gompfs.model import MAX_TIME_NS, WORD_RULES, Inode
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, pack_archive
@@ -69,13 +69,22 @@ def repack_archive(
         jobs=jobs,
         stats=bool(segments_with_grammars(archive)) if stats is None else stats,
         grammar_builder=grammar_builder,
-        words=words or archive.meta.get("words", WORD_RULES[0]),
+        words=words or _word_rule(archive),
         force=force,
         check=check,
         dictionary_size=dictionary_size,
         version=max(archive.superblock.version, PackOptions.version),
     )
     return pack_archive([ArchiveSource(archive)], target, options, engine=archive.engine, progress=progress)
+
+
+def _word_rule(archive: Archive) -> str:
+    """Returns the word rule that the archive states, or the default one. Raises CorruptIndexError if it is unknown."""
+    words = archive.meta.get("words", WORD_RULES[0])
+    if words not in WORD_RULES:
+        reason = f"unknown word rule {words!r} in the index; choose one for the new archive (--words)"
+        raise CorruptIndexError(reason, archive=archive.path)
+    return words
 
 
 class ArchiveSource(Source):

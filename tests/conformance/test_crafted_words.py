@@ -302,3 +302,9 @@ def test_an_unknown_word_rule(statement: str, two_generations: Path, capfdbinary
     assert output(capfdbinary, "verify", path)[0] == 1
     with Archive(two_generations) as archive, pytest.raises(ArchiveFormatError, match="unknown word rule"):
         compute(b"wordcount", archive)
+    if "tokens" in statement:
+        capfdbinary.readouterr()
+        assert run(["repack", path, f"{path}.new"]) == 1
+        assert b"unknown word rule 'tokens' in the index" in capfdbinary.readouterr().err
+    assert run(["repack", "--words", "identifiers", path, f"{path}.new"]) == 0
+    assert output(capfdbinary, "verify", f"{path}.new")[0] == 0

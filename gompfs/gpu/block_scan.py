@@ -69,7 +69,7 @@ def stream_text(
 ) -> StreamText:
     """Returns blocks of a text in device memory. See stream_text.cuh for `continues`."""
     upload = device.upload
-    return StreamText(text, upload(offsets), upload(sizes), upload(continues), int(sizes.max(initial=0)))
+    return StreamText(text, upload(offsets), upload(sizes), upload(continues), int(np.max(sizes, initial=0)))
 
 
 def measure_blocks(device: ArrayDevice, stream: StreamText) -> Measures:

@@ -69,7 +69,7 @@ DIFFERENCES = (
     Difference(14, r"\B does not match next to bytes that are not UTF-8", lambda given: r"\B" in _patterns(given)),
     Difference(14, "a comment in (?x) must end with a line feed", lambda given: "(?x)" in _patterns(given)),
     Difference(14, "-r does not replace an empty match at the end of the last line", _has("-r")),
-    Difference(14, "-M counts the line feed of a line with replacements", _has("-r")),
+    Difference(15, "-M counts the line feed of a line with replacements, and --json has them", _has("-r")),
     Difference(14, "-p counts more than --vimgrep, and of -p and -N the last one counts", _has("-p")),
     Difference(15, "-v with -l or -q reads the file to its end, and leaves it out if it is binary", _has("-v", "-l")),
     Difference(15, "--passthru prints all lines in spite of -m", lambda given: "--passthru" in given),

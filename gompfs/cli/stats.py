@@ -13,11 +13,18 @@ from click.shell_completion import CompletionItem
 
 from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.cluster import DASK, archives_and_name, dask_option, print_statistic_of_cluster
-from gompfs.cli.grep_targets import is_archive
+from gompfs.cli.grep_targets import is_archive, target_of
 from gompfs.cli.output import human_size, print_json, print_line, write_bytes
 from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.progress import progress_bar
 from gompfs.cli.statistic_output import OutputForm, output_form, print_report
+from gompfs.cli.stats_in_mount import (
+    NeedsArchiveError,
+    check_archive_of,
+    path_in_archive,
+    path_of_file,
+    statistic_in_mount,
+)
 from gompfs.cli.waiting import Waiting
 from gompfs.errors import EntryNotFoundError, EntryTypeError, OptionError, display_path
 from gompfs.memory import share_arenas
@@ -40,7 +47,10 @@ from gompfs.statistics.tasks import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gompfs.archive import Archive
+    from gompfs.cli.grep_targets import Target
 
 _LIST = "list"
 
@@ -70,7 +80,8 @@ def _help() -> str:
     lines = "\n".join(f"{form:<21}  {text}" for form, text in forms.items())
     return f"""Print the statistic NAME of ARCHIVE.
 
-The output has the same bytes as the file stats/NAME of a mount.
+The output has the same bytes as the file stats/NAME of a mount. ARCHIVE may also be the mount point of a mounted
+archive, or a file in it for the statistics of that file: then the daemon of the mount computes them.
 
 \b
 {lines}
@@ -175,10 +186,16 @@ def stats_command(
         if name == _LIST:
             _print_built(archive, size, as_json=as_json)
             return
-    with opened(archive, engine=engine) as opened_archive:
+    target = target_of(archive)
+    is_in_mount = target.mountpoint is not None
+    is_plain = engine == "auto" and not documents and (task is None or ngram_length in (None, task.ngram_length))
+    if is_in_mount and _print_from_mount(target, name, task, path, top or 0, output, is_plain=is_plain):
+        return
+    with opened(target.archive, engine=engine) as opened_archive:
+        path = path_in_archive(target, opened_archive, path) if is_in_mount else path
         query = _query(opened_archive, path, top, word_range)
         if task is None:
-            _print_names(as_json)
+            _print_names(NAMES, as_json=as_json)
         else:
             query = replace(
                 query,
@@ -188,11 +205,33 @@ def stats_command(
             _print_statistic(task, name, opened_archive, query, output)
 
 
-def _print_names(as_json: bool) -> None:
+def _print_names(names: Sequence[str], *, as_json: bool) -> None:
     if as_json:
-        print_json(NAMES)
+        print_json(names)
     else:
-        write_bytes("".join(f"{name}\n" for name in NAMES).encode())
+        write_bytes("".join(f"{name}\n" for name in names).encode())
+
+
+def _print_from_mount(
+    target: Target, name: str, task: Task | None, path: str | None, top: int, output: OutputForm, *, is_plain: bool
+) -> bool:
+    """Prints what the daemon of a mount computes. Returns False if the archive is needed, and can be opened.
+
+    Without `is_plain`, there are options that need the archive. Raises MountError if it is needed but cannot be opened.
+    """
+    try:
+        file = path_of_file(target, path)
+        if task is None:
+            _print_names(NAMES if file is None else NAMES_OF_FILE, as_json=output is None)
+            return True
+        if not is_plain:
+            raise NeedsArchiveError("these options need the archive")
+        with statistic_in_mount(target, name, task, file, top) as report:
+            print_report(report, task, output)
+    except NeedsArchiveError as error:
+        check_archive_of(target, str(error))
+        return False
+    return True
 
 
 def _print_statistic(task: Task, name: str, archive: Archive, query: StatsQuery, output: OutputForm) -> None:

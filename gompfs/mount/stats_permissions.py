@@ -47,6 +47,10 @@ class StatsPermissions:
         is_directory = stat.S_ISDIR(inode.mode)
         return self._own(inode._replace(mode=stat.S_IFDIR | 0o555 if is_directory else stat.S_IFREG | 0o444))
 
+    def of_link(self, inode: Inode) -> Inode:
+        """Returns the inode of a symlink. As on Linux, every user may read it, and its target has permissions."""
+        return self._own(inode)._replace(mode=stat.S_IFLNK | 0o777)
+
     def of_all_files(self, inode: Inode) -> Inode:
         """Returns the inode with the permissions of a statistic over all files, or a directory of these."""
         owner = self._private_owner()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gompfs._native.fuse import ServedArchive
 from gompfs._native.search import limit_memory
 from gompfs.archive import Archive
+from gompfs.model import ROOT_INO
 from gompfs.mount.metrics import metrics
 from gompfs.mount.pattern_files import PATTERN_DIRECTORIES, PatternReport, is_pattern_file
 from gompfs.statistics.answering import Answering
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
 METRICS = b"metrics"
 METRICS_JSON = b"metrics.json"
 INFO = b"info"
+README = b"README"
+TABLES = b"tables"
 SEARCH_SOCKET = b"search-socket"
 _SEARCH_MEMORY, _SEARCH_MEMORY_OF_THREAD = 256 << 20, 16 << 20  # for long lines and their matches, in all searches
 VOLATILE = frozenset({INFO, METRICS, METRICS_JSON})
 """The virtual files whose content changes while the archive is mounted."""
+OF_NO_FILE = frozenset({README, INFO, METRICS, METRICS_JSON})
+"""The virtual files that say nothing about the content or the names of files."""
 
 
 class VirtualContent:
@@ -59,6 +64,10 @@ class VirtualContent:
         from gompfs.statistics.tasks import compute, task_of
 
         share_arenas()
+        if name == README:
+            from gompfs.mount.stats_readme import readme
+
+            return FixedReport(readme())
         if name == METRICS:
             return FixedReport(metrics(self._archive, self._served, self.answering).as_text())
         if name == METRICS_JSON:
@@ -71,7 +80,8 @@ class VirtualContent:
         if is_pattern_file(name):
             return PatternReport(self._archive, name)
         describe = self.describe_passthrough
-        facts = MountFacts(self._fuse_api, None if describe is None else describe())
+        directory = self._archive.path_of(self._ino_of(ROOT_INO))
+        facts = MountFacts(self._fuse_api, None if describe is None else describe(), directory)
         statistic, form = _statistic_and_format(name)
         check_format(form)
         grammars, answering = self._grammars.get, self.answering
@@ -87,18 +97,24 @@ class VirtualContent:
 
 
 def virtual_file_names() -> list[bytes]:
-    """Returns the names of the files in `stats`. The other entries of this directory are directories."""
+    """Returns the names of the files in `stats`."""
     from gompfs.statistics.tasks import NAMES
 
-    names = list(map(str.encode, NAMES))
-    return sorted([*names, *_with_suffixes(names), METRICS, METRICS_JSON, SEARCH_SOCKET])
+    return sorted([*map(str.encode, NAMES), README, METRICS, METRICS_JSON, SEARCH_SOCKET])
 
 
 def listed_file_names() -> list[bytes]:
-    """Returns the names that a listing of `stats` shows."""
+    """Returns the names of files that a listing of `stats` shows. The others are large, or not for users."""
     from gompfs.statistics.tasks import TASKS
 
-    return sorted([*(name.encode() for name, task in TASKS.items() if task.is_listed), METRICS])
+    return sorted([*(name.encode() for name, task in TASKS.items() if task.is_listed), README, METRICS, METRICS_JSON])
+
+
+def table_names() -> list[bytes]:
+    """Returns the names of the files in `tables`: each statistic in the other formats than text."""
+    from gompfs.statistics.tasks import NAMES
+
+    return _with_suffixes([name.encode() for name in NAMES])
 
 
 def search_names() -> list[bytes]:
@@ -108,16 +124,18 @@ def search_names() -> list[bytes]:
     return [*(name.encode() for name in SEARCHES), *PATTERN_DIRECTORIES]
 
 
-def per_file_names() -> list[bytes]:
-    """Returns the names of the virtual files that each file has in `files/PATH`."""
-    from gompfs.statistics.tasks import NAMES_OF_FILE
+def listed_names_of_file() -> list[bytes]:
+    """Returns the names of the virtual files that a listing of `files/PATH` shows."""
+    from gompfs.statistics.tasks import LISTED_OF_FILE
 
-    return [name.encode() for name in NAMES_OF_FILE]
+    return [name.encode() for name in LISTED_OF_FILE]
 
 
 def opened_names_of_file() -> list[bytes]:
     """Returns the names that can be opened in `files/PATH`, in all formats."""
-    names = per_file_names()
+    from gompfs.statistics.tasks import NAMES_OF_FILE
+
+    names = [name.encode() for name in NAMES_OF_FILE]
     return [*names, *_with_suffixes(names)]
 
 
@@ -136,7 +154,7 @@ def _statistic_and_format(name: bytes) -> tuple[bytes, Format]:
         for form in Format:
             statistic = name.removesuffix(b"." + form.value.encode())
             if form is not Format.TEXT and statistic != name:
-                return statistic, form
+                return statistic.removeprefix(TABLES + b"/"), form
     return name, Format.TEXT
 
 

@@ -1,10 +1,17 @@
 """The directory `stats`: files that always exist, and files that are created when they are looked up.
 
-info, wordcount, sort, ...      of all files together
+README, info, wordcount, ...    of all files together
+tables/NAME.jsonl, ...          the statistic NAME in another format
 word/WORD, phrase/W1 W2 W3      the files that contain a word, or several words in a row
 grep/PATTERN, count/PATTERN, files-with/PATTERN     lines or files with matches of a regular expression
 files/PATH/wordcount, ...       of one file; directories as in the archive
-NAME.jsonl, NAME.arrow, NAME.parquet    the statistic NAME in another format; not listed
+
+A program that walks the tree must not compute what is large. The kernel asks for the size of each file that it looks
+up, and the size must be right, so even `ls` computes the files that a listing shows. Hence a listing shows only those
+that are soon computed; the others are opened by name. For the same reason, the directories whose entries are opened by
+name are shown as symlinks: a directory NAME is the link NAME to .NAME, which no listing shows. Programs that walk a
+tree do not follow links, and so do not look for .gitignore or CACHEDIR.TAG there, which would be searches.
+See docs/decisions/0037-listing-of-statistics.md.
 """
 
 from __future__ import annotations
@@ -20,15 +27,15 @@ from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.answer_cache import AnswerCache
 from gompfs.mount.stats_permissions import StatsPermissions
 from gompfs.mount.virtual_content import (
-    INFO,
-    METRICS,
-    METRICS_JSON,
+    OF_NO_FILE,
+    TABLES,
     VOLATILE,
     VirtualContent,
     listed_file_names,
+    listed_names_of_file,
     opened_names_of_file,
-    per_file_names,
     search_names,
+    table_names,
     virtual_file_names,
 )
 from gompfs.mount.virtual_files import VirtualFile
@@ -68,8 +75,16 @@ class VirtualNode:
 class VirtualTree:
     """The virtual nodes, by their path in `stats`. Thread-safe."""
 
-    def __init__(self, archive: Archive, content: VirtualContent, permissions: StatsPermissions, first: int) -> None:
-        """Node ids begin at `first`."""
+    def __init__(
+        self,
+        archive: Archive,
+        content: VirtualContent,
+        permissions: StatsPermissions,
+        first: int,
+        *,
+        is_beside_root: bool,
+    ) -> None:
+        """Node ids begin at `first`. With `is_beside_root`, the mount shows `stats` in its root too."""
         self._archive = archive
         self._content = content
         self._permissions = permissions
@@ -79,34 +94,65 @@ class VirtualTree:
         self._next = first
         self._answers = AnswerCache()
         self._binary_files = frozenset(archive.index.binary_files())
-        self._is_filled = False
+        self._entries: dict[bytes, int] = {}  # of the directory `stats`
+        self._listed: list[bytes] = []
         stats = self._add(b"/stats", permissions.everybody, directory=True)
         self.stats = stats.number
-        stats.child = self._statistic
-        stats.names = listed_file_names
+        stats.child = lambda name: self._filled().get(name)
+        stats.names = self._listed_names
         private = self._add(b"/private", permissions.everybody, directory=True)
         self.private = private.number
-        private.child = {b"stats": self.stats}.get
+        # Two paths to one directory would make programs that walk the tree read everything twice.
+        inside = self._add_link(b"/private/stats", b"../stats").number if is_beside_root else self.stats
+        private.child = {b"stats": inside}.get
         private.names = lambda: (b"stats",)
 
-    def _statistic(self, name: bytes) -> int | None:
-        """Returns the node id of an entry of `stats`, or None. The first use makes their nodes."""
+    def _filled(self) -> dict[bytes, int]:
+        """Returns the entries of `stats`, with their node ids. The first use makes their nodes."""
         with self._lock:
-            if not self._is_filled:
+            if not self._entries:
                 self._fill()
-                self._is_filled = True
-            return self._numbers.get(name)
+            return self._entries
+
+    def _listed_names(self) -> list[bytes]:
+        self._filled()
+        return self._listed
 
     def _fill(self) -> None:
         everybody, of_all_files = self._permissions.everybody, self._permissions.of_all_files
-        # These files are not computed from the content of files. But `info` lists the paths of binary files, if there
-        # are any.
-        of_no_file = {METRICS, METRICS_JSON} if self._binary_files else {INFO, METRICS, METRICS_JSON}
+        entries = {}
         for name in virtual_file_names():
-            self._add(name, everybody if name in of_no_file else of_all_files, directory=False)
+            entries[name] = self._add(name, everybody if name in OF_NO_FILE else of_all_files, directory=False).number
+        directories = {TABLES: self._directory_by_name(TABLES, self._table)}
         for kind in search_names():
-            self._add(kind, of_all_files, directory=True).child = partial(self._search, kind)
-        self._mirror(b"files", self._archive.inode(ROOT_INO))
+            directories[kind] = self._directory_by_name(kind, partial(self._search, kind))
+        directories[b"files"] = self._mirror(b"files", self._archive.inode(ROOT_INO))
+        for name, number in directories.items():
+            entries[b"." + name] = number
+            entries[name] = self._add_link(b"/link/" + name, b"." + name).number
+        self._listed = sorted([*listed_file_names(), *directories])
+        self._entries = entries
+
+    def _directory_by_name(self, name: bytes, child: Callable[[bytes], int | None]) -> int:
+        """Returns the node id of a new directory whose entries are opened by name: a listing of it is empty."""
+        node = self._add(name, self._permissions.of_all_files, directory=True)
+        node.child = child
+        return node.number
+
+    def _add_link(self, path: bytes, target: bytes) -> VirtualNode:
+        """Add a symlink and return it."""
+        node = self._add(path, self._permissions.of_link, directory=True)
+        node.plain = node.plain._replace(mode=stat.S_IFLNK, nlink=1, size=len(target), symlink_target=target)
+        return node
+
+    def _table(self, name: bytes) -> int | None:
+        """Returns the node id of a table, or None if there is no such table."""
+        if name not in table_names():
+            return None
+        path = TABLES + b"/" + name
+        with self._lock:
+            number = self._numbers.get(path)
+            return self._add(path, self._permissions.of_all_files, directory=False).number if number is None else number
 
     def node(self, number: int) -> VirtualNode | None:
         """Returns the node of an id, or None if it has been evicted."""
@@ -175,7 +221,7 @@ class VirtualTree:
                     if name in opened_names_of_file()
                     else None
                 )
-                node.names = per_file_names
+                node.names = listed_names_of_file
             return self._numbers[path]
 
     def _permission_of(self, entry: Inode) -> Permission:

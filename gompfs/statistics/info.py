@@ -1,4 +1,4 @@
-"""The statistic `info`: facts about an archive and, in a mount, about the mount."""
+"""The statistics `info`, facts about an archive and, in a mount, about the mount; and `binary-files`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs.errors import display_path
 from gompfs.statistics.grammar_cache import segments_with_grammars
+from gompfs.statistics.paths import escape_path
 from gompfs.statistics.report import FixedReport, Report
 
 if TYPE_CHECKING:
@@ -22,11 +23,21 @@ class MountFacts(NamedTuple):
     """The FUSE interface by which the archive is mounted."""
     passthrough: str | None
     """The state of passthrough as text for users; None for a mount that cannot have passthrough."""
+    directory: bytes
+    """The path of the directory that the mount shows; empty for the root."""
 
 
 def info(source: StatsSource, _query: StatsQuery) -> Report:
-    """Returns `name<TAB>value` lines, and a line for each binary file, which statistics leave out."""
+    """Returns `name<TAB>value` lines."""
     return FixedReport(_info_text(source.archive, source.mount, source.answering))
+
+
+def binary_files(source: StatsSource, _query: StatsQuery) -> Report:
+    """Returns a line for each binary file of the archive, with its path: statistics leave these files out."""
+    numbers = source.archive.index.binary_files()
+    paths = source.archive.paths() if numbers else {}
+    found = sorted(paths[number] for number in numbers if number in paths)
+    return FixedReport(b"".join(escape_path(path) + b"\n" for path in found))
 
 
 def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering | None) -> bytes:
@@ -45,6 +56,7 @@ def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering 
         "blocks_compressed_size": sum(segment.blocks.compressed_size for segment in archive.segments),
         "grammar_compressed_size": _grammar_size(archive),
         "stats": _source_of_stats(archive),
+        "binary_files": len(archive.index.binary_files()),
         "engine": archive.engine.name,
         "engine_reason": archive.engine.reason,
         "engine_threads": archive.engine.num_threads,
@@ -58,9 +70,9 @@ def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering 
         facts["fuse_api"] = mount.fuse_api
         if mount.passthrough is not None:
             facts["passthrough"] = mount.passthrough
+        if mount.directory:
+            facts["directory"] = display_path(mount.directory)
     lines = [f"{name}\t{value}" for name, value in facts.items()]
-    paths = archive.paths() if archive.index.binary_files() else {}
-    lines += [f"binary_file\t{display_path(paths[ino])}" for ino in archive.index.binary_files() if ino in paths]
     return ("\n".join(lines) + "\n").encode()
 
 

@@ -128,16 +128,7 @@ def _item_parser(items: Items) -> Callable[[bytes], Any]:
     return parse
 
 
-_REPEATED_FACT = "binary_file"
-
-
 def _facts(content: bytes) -> dict[str, Any]:
-    """Returns the content of the file `info` as a dict: numbers become int, and the binary files a list."""
-    facts: dict[str, Any] = {f"{_REPEATED_FACT}s": []}
-    for line in content.decode().splitlines():
-        name, _, value = line.partition("\t")
-        if name == _REPEATED_FACT:
-            facts[f"{_REPEATED_FACT}s"].append(value)
-        else:
-            facts[name] = int(value) if value.isdecimal() else value
-    return facts
+    """Returns the content of the file `info` as a dict, in which numbers are int."""
+    lines = (line.partition("\t") for line in content.decode().splitlines())
+    return {name: int(value) if value.isdecimal() else value for name, _, value in lines}

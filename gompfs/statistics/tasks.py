@@ -17,7 +17,7 @@ from gompfs._native.statistics import LineMerge, PostingsTask
 from gompfs.errors import EntryTypeError, GompfsError, OptionError, display_path
 from gompfs.statistics.answering import CPU, GPU, Answering
 from gompfs.statistics.file_words import words_of_file
-from gompfs.statistics.info import MountFacts, info
+from gompfs.statistics.info import MountFacts, binary_files, info
 from gompfs.statistics.overlap import overlap_of_documents, phrase
 from gompfs.statistics.postings import from_postings, tfidf
 from gompfs.statistics.query import EVERYTHING, MAX_NGRAM_LENGTH, MAX_SEARCHED_LENGTH, StatsQuery
@@ -51,6 +51,8 @@ class Task(NamedTuple):
     """What the user searches for: the name of the statistic is `name/argument`. Empty for all other statistics."""
     is_of_file: bool = False
     """Whether a mount has it in files/PATH too, for each file."""
+    needs_all_files: bool = False
+    """Whether it needs the words of all files even for one file, so that a mount does not list it in files/PATH."""
     is_listed: bool = False
     """Whether a mount lists it in `stats`. Other files there can be opened, but `ls -l` must not compute them."""
     in_mount: bool = True
@@ -69,6 +71,12 @@ class Task(NamedTuple):
         """The name as the user writes it, for example `word/WORD`."""
         documents = " DOCUMENT..." if self.takes_documents else ""
         return f"{self.name}/{self.argument}" if self.argument else self.name + documents
+
+    @property
+    def top_limits_lines(self) -> bool:
+        """Whether --top N keeps the first N lines, rather than N of the numbered items of each line."""
+        last = self.columns[-1] if self.columns else None
+        return not isinstance(last, Items) or last.weight is None
 
 
 _WORD, _NGRAM = Column("word", ColumnType.WORD), Column("words", ColumnType.NGRAM)
@@ -149,6 +157,8 @@ _ROWS = (
         "by path; words by score, then word",
         (FILE, TOP),
         tfidf,
+        is_of_file=True,
+        needs_all_files=True,
         stays=True,
     ),
     Task(
@@ -201,6 +211,15 @@ _ROWS = (
         words_of_file,
         in_mount=False,
     ),
+    Task(
+        "binary-files",
+        "the binary files, which all other statistics leave out",
+        (_PATH,),
+        "by path",
+        (),
+        binary_files,
+        is_listed=True,
+    ),
     Task("info", "facts about the archive", (), "", (), info, is_listed=True),
 )
 
@@ -212,8 +231,10 @@ SEARCHES = sorted(task.name for task in _ROWS if task.argument)
 """The statistics that are searches."""
 NAMES_OF_FILE = sorted(task.name for task in _ROWS if task.is_of_file)
 """The statistics that each file has in `files/PATH`."""
-_OF_FILE = "files"
-OF_FILE_FORM = f"{_OF_FILE}/PATH/NAME"
+LISTED_OF_FILE = sorted(task.name for task in _ROWS if task.is_of_file and not task.needs_all_files)
+"""Those of NAMES_OF_FILE that a mount lists there."""
+OF_FILE_DIRECTORY = "files"
+OF_FILE_FORM = f"{OF_FILE_DIRECTORY}/PATH/NAME"
 """How the user names one of NAMES_OF_FILE of a single file."""
 
 
@@ -224,7 +245,7 @@ def task_of(name: str, *commands: str) -> Task:
     """
     first, _, rest = name.partition("/")
     last = rest.rpartition("/")[2]
-    if first == _OF_FILE and last in NAMES_OF_FILE:
+    if first == OF_FILE_DIRECTORY and last in NAMES_OF_FILE:
         return TASKS[last]
     task = TASKS.get(first)
     if task is None or (not task.argument and name != task.name):
@@ -286,7 +307,7 @@ def _answer(task: Task, source: StatsSource, query: StatsQuery) -> Report:
         report = task.compute(source, query)
         return report, GPU if source.uses_device else CPU
 
-    kind = task.name if query.ino is None else f"{_OF_FILE}/{task.name}"
+    kind = task.name if query.ino is None else f"{OF_FILE_DIRECTORY}/{task.name}"
     return source.answering.answer(kind, on_device, otherwise)
 
 

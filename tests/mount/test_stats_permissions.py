@@ -101,7 +101,7 @@ def check_protected(stats: Path, uid: int = NOBODY) -> None:
     for path in ("private/shadow", "private/listed", "public/closed"):
         for task in OF_A_FILE:
             assert cat(stats, f"files/{path}/{task}", uid) is None
-    listing = as_user(stats, "find", "files", uid=uid)
+    listing = as_user(stats, "find", "files/", uid=uid)
     assert "shadow" not in listing.stdout
     assert "listed" not in listing.stdout
     assert cat(stats, "files/public/open/wordcount", uid) == "all\t1\nfor\t1\nopen\t1\nwords\t1\n"
@@ -269,12 +269,13 @@ def test_follow_looks_at_each_archive(mount, protected: Path, open_archive: Path
 
 @pytest.mark.shared_by_apis
 def test_paths_of_binary_files(mount, tmp_path: Path) -> None:
-    """`info` lists these paths, and so must be protected too."""
+    """They are names of files, and so must be protected too."""
     root = make_tree(tmp_path / "tree", {"private/key": ("\0binary\0" * 100, 0o600)}, {"private": 0o700})
     pack_with_grammar(tmp_path / "a.gomp", root)
     mounted = mount(tmp_path / "a.gomp", "allow_other")
-    assert "binary_file\tprivate/key\n" in (mounted / "stats/info").read_text()
-    assert cat(mounted / "stats", "info") is None
+    assert (mounted / "stats/binary-files").read_text() == "private/key\n"
+    assert cat(mounted / "stats", "binary-files") is None
+    assert "private" not in (cat(mounted / "stats", "info") or "private")
     assert cat(mounted / "stats", "metrics")
 
 

@@ -78,8 +78,7 @@ def check(stats: Path, root: Path, word_rule: str = "whitespace") -> None:
 
 
 def binary_files(stats: Path) -> list[str]:
-    lines = (line.split("\t", 1) for line in (stats / "info").read_text().splitlines())
-    return sorted(value for name, value in lines if name == "binary_file")
+    return (stats / "binary-files").read_text().splitlines()
 
 
 @each_builder

@@ -37,7 +37,7 @@ from gompfs.statistics.formats import Format, formatted
 from gompfs.statistics.line_format import line_format
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.report import FixedReport
-from gompfs.statistics.tasks import NAMES, NAMES_OF_FILE, TASKS, compute
+from gompfs.statistics.tasks import LISTED_OF_FILE, NAMES, NAMES_OF_FILE, TASKS, compute
 
 SEARCHES = ("word/to", "phrase/to be")
 OTHER_WORDS = [
@@ -320,16 +320,18 @@ def test_files_of_a_mount(tree: Path, tmp_path: Path, mounted_stats: Callable[[P
     listed = sorted(os.listdir(stats))
     for name in ("tfidf", "wordcount"):
         for form in ("parquet", "arrow", "jsonl"):
-            content = (stats / f"{name}.{form}").read_bytes()
-            assert len(content) == (stats / f"{name}.{form}").stat().st_size
+            content = (stats / f"tables/{name}.{form}").read_bytes()
+            assert len(content) == (stats / f"tables/{name}.{form}").stat().st_size
             assert content == run_gompfs("stats", archive, name, "--format", form)
     of_file = stats / "files" / "plain"
     for name in NAMES_OF_FILE:
         expected = run_gompfs("stats", archive, f"files/plain/{name}", "--format", "parquet")
         assert (of_file / f"{name}.parquet").read_bytes() == expected
-    assert sorted(os.listdir(of_file)) == sorted(NAMES_OF_FILE)
-    assert sorted(os.listdir(stats)) == listed == ["info", "metrics", "sort", "wordcount"]
-    for name in ("tfidf.csv", "tfidf.parquet.arrow", "metrics.parquet", "word/to.parquet", "files/plain/tfidf.parquet"):
+    assert sorted(os.listdir(of_file)) == sorted(LISTED_OF_FILE)
+    assert sorted(os.listdir(stats)) == listed
+    assert os.listdir(stats / "tables") == []
+    tables = ("tables/tfidf.csv", "tables/tfidf.parquet.arrow", "tables/metrics.parquet", "tables/tfidf")
+    for name in ("tfidf.parquet", "word/to.parquet", "files/plain/inverted_index.parquet", *tables):
         with pytest.raises(OSError, match="No such file") as error:
             os.stat(stats / name)
         assert error.value.errno == errno.ENOENT

@@ -26,6 +26,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tree / "a").write_bytes(b"to be or not to be")
     (tree / "b").write_bytes(b"be or not")
     (tree / "tab\tb").write_bytes(b"to be")
+    (tree / "binary").write_bytes(b"\0")
     return pack(tree.parent / "a.gomp", tree)
 
 
@@ -45,7 +46,7 @@ def test_columns_are_those_of_the_records(task: Task, archive: Path) -> None:
     assert records
     if not task.columns:
         assert len(records) == 1
-        assert records[0]["entries"] == 4
+        assert records[0]["entries"] == 5
         return
     for record in records:
         if len(task.columns) == 1:
@@ -97,8 +98,20 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "/", "wordcount/", "wordcount/a", "files", "files/", "files/a/tfidf", "files/a/info", "tasks", "list"]
+    "name",
+    [
+        "",
+        "/",
+        "wordcount/",
+        "wordcount/a",
+        "files",
+        "files/",
+        "files/a/inverted_index",
+        "files/a/info",
+        "tasks",
+        "list",
+    ],
 )
 def test_unknown_names(name: str) -> None:
-    with pytest.raises(OptionError, match=r"unknown statistic .*; use one of info, inverted_index, .*, words, all,"):
+    with pytest.raises(OptionError, match=r"unknown statistic .*; use one of binary-files, info, .*, words, all,"):
         task_of(name, "all")

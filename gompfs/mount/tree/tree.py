@@ -50,9 +50,11 @@ class Tree:
         self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
             self._permissions = StatsPermissions(archive, options, self._root.ino, self._owned)
-            self._virtual = VirtualTree(archive, content, self._permissions, FIRST_VIRTUAL + self._first)
+            is_beside_root = options.several is None and archive.index.child(self._root.ino, STATS) is None
+            first = FIRST_VIRTUAL + self._first
+            self._virtual = VirtualTree(archive, content, self._permissions, first, is_beside_root=is_beside_root)
             self._beside_root[PRIVATE] = self._virtual.private
-            if archive.index.child(self._root.ino, STATS) is None:
+            if is_beside_root:
                 self._beside_root[STATS] = self._virtual.stats
 
     def virtual(self, node: int) -> VirtualNode | None:

@@ -21,6 +21,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "phrase": (("file", "count"), (), ""),
     "overlap": (("document", "ngrams", "found", "fraction", "count"), ("file_ngrams", "file"), "files"),
     "words": (("word",), (), ""),
+    "binary-files": (("file",), (), ""),
     "info": (("name", "value"), (), ""),
 }
 _COUNTS = {"count", "ngrams", "found", "file_ngrams"}
@@ -96,13 +97,13 @@ def is_utf8(value: bytes) -> bool:
 
 def json_values(task: str, text: bytes) -> list[Any]:
     """Returns what the lines of JSON of a text say."""
-    _, of_item, array = FIELDS[task]
+    fields, of_item, array = FIELDS[task]
     found: list[Any] = []
     for values, items in _lines(task, text):
         value = {name: _json(name, field) for name, field in values.items()}
         if of_item:
             value[array] = [_json_item(item) for item in items]
-        found.append(value["word"] if task == "words" else value)
+        found.append(value if len(fields) > 1 or of_item else value[fields[0]])
     return found
 
 

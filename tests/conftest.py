@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,14 @@ from hypothesis import settings
 # `pytest --hypothesis-profile=default` draws new ones.
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def _same_directory() -> Iterator[None]:
+    """Leaves the directory that a test goes to: pytest removes the folders of tests that passed."""
+    before = os.getcwd()
+    yield
+    os.chdir(before)
 
 
 @pytest.fixture(scope="session")

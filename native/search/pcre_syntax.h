@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "search/matcher.h"
+#include "search/pattern_options.h"
 #include "search/pcre_text.h"
 
 namespace gompfs::search {

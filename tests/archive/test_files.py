@@ -190,7 +190,7 @@ def test_files_are_for_reading_and_seeking(files: ArchiveFiles, tmp_path: Path) 
         (lambda files: files.stats("wordcount", file="small"), IsADirectoryError),
         (lambda files: files.stats("no such"), OptionError),
         (lambda files: files.stats("word"), OptionError),
-        (lambda files: files.stats("files/small/01/tfidf"), OptionError),
+        (lambda files: files.stats("files/small/01/inverted_index"), OptionError),
         (lambda files: files.stats("words"), OptionError),
         (lambda files: files.stats("metrics"), OptionError),
         (lambda files: files.stats("wordcount", top=-1), ValueError),

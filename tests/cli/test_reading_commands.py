@@ -141,7 +141,7 @@ def test_info_as_text_names_every_part(gompfs, archive):
 
 
 STATS = [
-    "info", "inverted_index", "ranked_inverted_index", "sequence_count", "sort", "term_vector", "tfidf",
+    "binary-files", "info", "inverted_index", "ranked_inverted_index", "sequence_count", "sort", "term_vector", "tfidf",
     "wordcount",
 ]  # fmt: skip
 
@@ -160,7 +160,7 @@ def test_stats_info_is_the_virtual_file(gompfs, archive):
     assert as_json["blocks"] == int(facts["blocks"])
 
 
-@pytest.mark.parametrize("name", [name for name in STATS if name != "info"])
+@pytest.mark.parametrize("name", [name for name in STATS if name not in ("binary-files", "info")])
 def test_stats_without_a_grammar(gompfs, archive, words_archive, name):
     """Statistics computed from the files are the same as those from a grammar."""
     assert gompfs("stats", archive, name).output == gompfs("stats", words_archive, name).output != b""

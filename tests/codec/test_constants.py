@@ -40,7 +40,8 @@ def test_python_has_the_same_value(name: str, value: object) -> None:
 
 @pytest.mark.parametrize(("core", "python"), [(native.Codec, Codec), (native.BlockStatus, BlockStatus)])
 def test_the_enums_of_the_core_are_those_of_python(core: type[Enum], python: type[IntEnum]) -> None:
-    assert [(member.name, member.value) for member in core] == [(member.name, int(member)) for member in python]
+    of_python = [(member.name, int(member)) for member in python if member is not BlockStatus.UNREADABLE]
+    assert [(member.name, member.value) for member in core] == of_python
 
 
 def test_an_unknown_codec_is_refused() -> None:

@@ -113,6 +113,7 @@ def test_long_searches(served: Mount) -> None:
 
 def test_a_replacement_too_long_for_a_line(served: Mount) -> None:
     """It ends the search of the file with an error, and does not fill the memory."""
+    seconds_until_answered(served.path)  # the turns of the searches before are free again
     answers = Asked(served.path).ask(ATTACKS["a replacement"])
     kinds = [kind for kind, _ in answers]
     assert Message.REFUSED not in kinds

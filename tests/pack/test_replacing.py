@@ -156,8 +156,10 @@ class TestReplacing:
             assert done.stderr.startswith(f"gompfs: {target}: ARCHIVE is one of the SOURCEs".encode())
             assert target.read_bytes() == before
 
-    def test_an_archive_on_standard_output(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-        os.chdir(tmp_path)
+    def test_an_archive_on_standard_output(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
         (tmp_path / "file").touch()
         for command in ("pack", "add"):
             assert run([command, "file", "-"]) == 2

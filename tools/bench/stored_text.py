@@ -23,7 +23,7 @@ class StoredText:
 
     blocks: list[bytes]
     file: bytes
-    columns: tuple[array[int], array[int], array[int], bytes, tuple[array[int], array[int]]]
+    columns: tuple[array[int], array[int], array[int], bytes, tuple[array[int], array[int], array[int]]]
     """As PartHeads needs them."""
 
     @property
@@ -56,6 +56,7 @@ def store_text(pieces: Sequence[bytes], block_size: int, num_threads: int = 0) -
                 blocks += (block for block, _, _ in of_part)
                 starts.append(len(blocks))
     words = [block.data for block in engine.encode_blocks(section, block_size, CodecOptions())] if section else []
+    word_sizes = [min(block_size, len(section) - start) for start in range(0, len(section), block_size)]
     sizes = [len(block) for block in (*heads, *words)]
     offsets = [0, *accumulate(sizes)]
     count = len(heads)
@@ -64,6 +65,6 @@ def store_text(pieces: Sequence[bytes], block_size: int, num_threads: int = 0) -
         array("Q", offsets[:count]),
         array("I", sizes[:count]),
         bytes(count),
-        (array("Q", offsets[count:-1]), array("I", sizes[count:])),
+        (array("Q", offsets[count:-1]), array("I", sizes[count:]), array("I", word_sizes)),
     )
     return StoredText(blocks, b"".join((*heads, *words)), columns)

@@ -24,6 +24,15 @@ void for_each_range(MatchSession& session, bool is_multi_line, std::string_view 
         if (!match || (match->begin == text.size() && text.back() == '\n')) {
             break;
         }
+        const std::size_t next = match->end > at ? match->end : at + 1;
+        if (is_multi_line && has_last && match->begin < last.end) {
+            // Most matches of a long line: its end is not looked for again.
+            if (match->end > last.end) {
+                last.end = line_at(text, match->end - 1).next;
+            }
+            at = next;
+            continue;
+        }
         const Line first = line_at(text, match->begin);
         if (!is_multi_line) {
             if (!take(LineRange{first.begin, first.next})) {
@@ -44,7 +53,7 @@ void for_each_range(MatchSession& session, bool is_multi_line, std::string_view 
             last = {first.begin, end};
             has_last = true;
         }
-        at = match->end > at ? match->end : at + 1;
+        at = next;
     }
     if (has_last) {
         take(last);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_set>
 #include <utility>
 
 #include "common/failures.h"
@@ -91,6 +92,16 @@ void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink&
             {path, file.ino, {}, "the file is too large for --multiline: more than 1 GiB"});
         return;
     }
+    std::optional<ContentCache::Key> key;
+    if (ContentCache::is_for(layout)) {
+        key.emplace(layout, file.is_root());
+        if (const auto record = contents_.find(*key)) {
+            FileWalker walker(options_, sink, path, false);
+            walker.repeat(*record);
+            result.totals.add(walker.counts());
+            return;
+        }
+    }
     const ReadFailure failure =
         is_large(file) ? worker.text.read_alone(reader_, file.ino, layout, num_threads_)
                        : worker.text.read(reader_, file.ino, layout);
@@ -99,9 +110,13 @@ void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink&
         return;
     }
     const NulMeaning meaning = nul_meaning(options_, file.is_root());
+    const auto record = std::make_shared<ContentRecord>();
     try {
-        result.totals.add(
-            search_file(options_, meaning, worker.session, sink, path, worker.text.bytes()));
+        result.totals.add(search_file(options_, meaning, worker.session, sink, path,
+                                      worker.text.bytes(), record.get()));
+        if (key) {
+            contents_.add(*key, record);
+        }
     } catch (const SearchError& error) {
         result.found.failed.push_back({path, file.ino, {}, error.what()});
     }
@@ -164,7 +179,8 @@ void ArchiveSearch::search_alone(const ListedFile& file,
     Worker worker(matcher_);
     try {
         // Its bytes, and its text in UTF-8 if it was in UTF-16.
-        const TakenMemory memory(is_large(file) ? layout.size / 2 * 5 : 0);
+        const bool is_read = options_.is_multi_line && is_large(file);
+        const TakenMemory memory(is_read ? layout.size / 2 * 5 : 0);
         search_one(file, worker, *sink, result);
     } catch (const SearchError& error) {
         result.found.failed.push_back({files_.path(file), file.ino, {}, error.what()});
@@ -175,9 +191,31 @@ void ArchiveSearch::search_alone(const ListedFile& file,
 // Searches large files from `first` on, up to `end`.
 void ArchiveSearch::search_large(std::size_t first, std::size_t end,
                                  const Generator<SearchResult>::Yield& yield) {
-    LargeFiles files({reader_, files_, matcher_, options_, num_threads_, scanned_}, first, end,
-                     yield);
+    LargeFiles files({reader_, files_, matcher_, options_, num_threads_, scanned_, contents_},
+                     first, end, yield);
     InOrder(files).run(num_threads_);
+}
+
+// Whether the content of a file was searched already, in another file.
+bool ArchiveSearch::is_known(const ListedFile& file) const {
+    const LayoutView layout = files_.layout(file);
+    return ContentCache::is_for(layout) &&
+           contents_.find(ContentCache::Key(layout, file.is_root())) != nullptr;
+}
+
+// The end of the large files from `first` on that have different content, as far as can be seen.
+std::size_t ArchiveSearch::end_of_large(std::size_t first) const {
+    std::unordered_set<std::uint64_t> seen;
+    std::size_t end = first;
+    while (end < files_.size() && is_large(files_[end])) {
+        const LayoutView layout = files_.layout(files_[end]);
+        if (ContentCache::is_for(layout) &&
+            !seen.insert(ContentCache::Key(layout, files_[end].is_root()).hash).second) {
+            break;
+        }
+        ++end;
+    }
+    return end;
 }
 
 // Searches units, and fewer of them, or smaller ones, if much is found. What was searched after the
@@ -229,14 +267,13 @@ std::optional<Found> ArchiveSearch::next() {
             return search_units(units);
         }
         const std::size_t first = next_file_++;
-        if (std::exchange(is_next_alone_, false) || options_.is_multi_line) {
+        if (std::exchange(is_next_alone_, false) || options_.is_multi_line ||
+            is_known(files_[first])) {
             alone_ = std::make_unique<Generator<SearchResult>>(
                 [this, first](const auto& yield) { search_alone(files_[first], yield); });
             continue;
         }
-        while (next_file_ < files_.size() && is_large(files_[next_file_])) {
-            ++next_file_;
-        }
+        next_file_ = end_of_large(first);
         alone_ = std::make_unique<Generator<SearchResult>>(
             [this, first, end = next_file_](const auto& yield) {
                 search_large(first, end, yield);

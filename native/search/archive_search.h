@@ -19,6 +19,7 @@
 #include "common/generator.h"
 #include "common/spares.h"
 #include "parts/part_heads.h"
+#include "search/content_cache.h"
 #include "search/file_list.h"
 #include "search/file_text.h"
 #include "search/matcher.h"
@@ -75,6 +76,8 @@ class ArchiveSearch {
     std::vector<Unit> next_units();
     Found search_units(const std::vector<Unit>& units);
     UnitResult search_unit(const Unit& unit);
+    bool is_known(const ListedFile& file) const;
+    std::size_t end_of_large(std::size_t first) const;
     void search_one(const ListedFile& file, Worker& worker, LineSink& sink, SearchResult& result);
     void search_alone(const ListedFile& file, const Generator<SearchResult>::Yield& yield);
     void search_large(std::size_t first, std::size_t end,
@@ -96,6 +99,7 @@ class ArchiveSearch {
     SearchTotals totals_;
     bool has_output_ = false;
     Spares<Worker> workers_;
+    ContentCache contents_;
     std::unique_ptr<Generator<SearchResult>> alone_;  // of files that are searched alone
 };
 

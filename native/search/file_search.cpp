@@ -75,7 +75,8 @@ NulMeaning nul_meaning(const SearchOptions& options, bool is_named) {
 }
 
 FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSession& session,
-                       LineSink& sink, std::string_view path, std::string_view bytes) {
+                       LineSink& sink, std::string_view path, std::string_view bytes,
+                       ContentRecord* record) {
     std::string decoded;
     std::string_view text = bytes;
     const Encoding encoding = searched_encoding(bytes, options);
@@ -92,6 +93,9 @@ FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSe
         end = find_end(text, options.is_multi_line || meaning == NulMeaning::ends_output, options);
     }
     FileWalker walker(options, sink, path, meaning == NulMeaning::ends_output);
+    if (record != nullptr) {
+        walker.record(*record);
+    }
     if (meaning == NulMeaning::ends_search) {
         text = text.substr(0, end.end);
     } else if (end.nul_offset) {

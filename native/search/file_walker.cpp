@@ -147,9 +147,9 @@ void FileWalker::add_context(const Line& line) {
     if (options_.is_inverted && num_allowed() == 0 && prints_rest()) {
         ++counts_.num_lines;  // as in ripgrep from 15 on
         counts_.num_matches += matches_.size();
-        sink_.matched(lines);
+        pass_on(ContentRecord::Kind::matched, &lines);
     } else {
-        sink_.context(lines);
+        pass_on(ContentRecord::Kind::context, &lines);
     }
     shown_end_ = passed_end_ = window_offset_ + line.next;
 }
@@ -183,7 +183,7 @@ void FileWalker::add_before(const LineRange& range) {
         begin = line_before(window_, begin).begin;
     }
     if (shown_end_ != 0 && window_offset_ + begin > shown_end_) {
-        sink_.gap();
+        pass_on(ContentRecord::Kind::gap, nullptr);
     }
     while (!is_stopped_ && begin < range.begin) {
         const Line line = line_from(window_, begin);
@@ -211,7 +211,7 @@ bool FileWalker::add_match(const LineRange& range) {
                             !options_.prints_lines() && options_.needs_matches();
     counts_.num_matches += std::max<std::size_t>(matches_.size(), counts_one ? 1 : 0);
     if (options_.prints_lines()) {
-        sink_.matched(lines);
+        pass_on(ContentRecord::Kind::matched, &lines);
         shown_end_ = window_offset_ + range.end;
         after_left_ = after_left;
     }
@@ -227,6 +227,9 @@ void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
     if (is_past_nul_ || !is_done()) {
         counts_.binary_offset = is_binary ? end_offset : nul_offset_;
         counts_.is_cut = is_binary;
+    }
+    if (record_ != nullptr) {
+        record_->finish(counts_, false);
     }
     switch (options_.output) {
         case Output::lines:
@@ -254,11 +257,46 @@ void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
         case Output::files:
             break;
     }
+    if (record_ != nullptr) {
+        record_->finish(counts_, true);
+    }
+    end_file();
+}
+
+void FileWalker::end_file() {
     begin_file();
     counts_.num_bytes_printed = options_.prints_lines() ? sink_.output_size_of_file() : 0;
     sink_.end_file(counts_);
     if (options_.output == Output::lines) {
         counts_.num_bytes_printed = sink_.output_size_of_file();
+    }
+}
+
+void FileWalker::pass_on(ContentRecord::Kind kind, const FoundLines* lines) {
+    if (record_ != nullptr) {
+        record_->add(kind, lines);
+    }
+    switch (kind) {
+        case ContentRecord::Kind::matched:
+            sink_.matched(*lines);
+            break;
+        case ContentRecord::Kind::context:
+            sink_.context(*lines);
+            break;
+        case ContentRecord::Kind::gap:
+            sink_.gap();
+            break;
+    }
+}
+
+void FileWalker::repeat(const ContentRecord& record) {
+    record.for_each([&](ContentRecord::Kind kind, const FoundLines& lines) {
+        begin_file();
+        pass_on(kind, &lines);
+    });
+    counts_ = record.counts();
+    if (record.has_end()) {
+        end_file();
     }
 }
 

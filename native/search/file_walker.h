@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "search/content_cache.h"
 #include "search/line_ranges.h"
 #include "search/line_sink.h"
 #include "search/replacement.h"
@@ -22,6 +23,12 @@ class FileWalker {
     FileWalker(const SearchOptions& options, LineSink& sink, std::string_view path,
                bool looks_for_nul)
         : options_(options), sink_(sink), path_(path), looks_for_nul_(looks_for_nul) {}
+
+    // Also adds what is passed on to a record, which must outlive this.
+    void record(ContentRecord& record) { record_ = &record; }
+
+    // Passes on what was found in another file with the same content, and ends the file.
+    void repeat(const ContentRecord& record);
 
     // From a file offset on, lines are not printed as text. The first one that would be printed
     // ends the search. The NUL is why.
@@ -66,6 +73,8 @@ class FileWalker {
     void add_after(std::size_t until);
     void add_before(const LineRange& range);
     bool add_match(const LineRange& range);
+    void pass_on(ContentRecord::Kind kind, const FoundLines* lines);
+    void end_file();
     void add_context(const Line& line);
     bool stops_at(const LineRange& range);
     FoundLines found(const LineRange& range, bool has_matches);
@@ -79,6 +88,7 @@ class FileWalker {
     bool is_past_nul_ = false;  // a line was hidden, or would be if lines were printed as text
     bool is_stopped_ = false;   // at a hidden line
     FileCounts counts_;
+    ContentRecord* record_ = nullptr;
     Matches matches_;
     ReplacedText replaced_;
     bool has_begun_ = false;

@@ -55,6 +55,9 @@ LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& ma
       piece_size_(std::max(kPieceSize, file_.block_size)),
       session_(matcher),
       session_between_(matcher) {
+    if (file_.record != nullptr) {
+        walker_.record(*file_.record);
+    }
     const Encoding encoding = options.ignores_byte_order ? Encoding::plain : find_encoding();
     if (encoding == Encoding::utf8_mark) {
         mark_size_ = kMaxMark;

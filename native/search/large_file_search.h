@@ -45,6 +45,7 @@ class LargeFileSearch {
         NulMeaning meaning;
         std::uint64_t block_size;
         std::optional<ScannedFile> scanned;  // ranges without matches are not read
+        ContentRecord* record = nullptr;     // of what is found, if it is to be remembered
     };
 
     // For a search that is not a multi-line one. All but `file` must outlive this. Throws what

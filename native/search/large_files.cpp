@@ -27,9 +27,12 @@ std::shared_ptr<LargeFiles::File> LargeFiles::open(const ListedFile& listed) {
         return search_.reader.decode_into(ino, offset, out, 1, true);
     };
     LargeFileSearch::File searched{
-        search_.files.path(listed), layout, nul_meaning(search_.options, listed.is_root()),
+        search_.files.path(listed),
+        layout,
+        nul_meaning(search_.options, listed.is_root()),
         search_.reader.block_size(),
-        search_.scanned == nullptr ? std::nullopt : search_.scanned->blocks_of(layout)};
+        search_.scanned == nullptr ? std::nullopt : search_.scanned->blocks_of(layout),
+        file->record.get()};
     file->search = std::make_unique<LargeFileSearch>(search_.options, search_.matcher, *file->sink,
                                                      memory_, std::move(searched), read);
     return file;
@@ -70,6 +73,10 @@ void LargeFiles::take(std::unique_ptr<Item> item) {
         file.search->take(std::move(item->piece));
         if (file.search->has_ended()) {
             file.result.totals.add(file.search->counts());
+            const LayoutView layout = search_.files.layout(file.listed);
+            if (ContentCache::is_for(layout)) {
+                search_.contents.add({layout, file.listed.is_root()}, file.record);
+            }
         }
     } catch (const ReadFailed& error) {
         file.result.found.failed.push_back(

@@ -11,6 +11,7 @@
 #include "blocks/block_reader.h"
 #include "common/generator.h"
 #include "common/spares.h"
+#include "search/content_cache.h"
 #include "search/file_list.h"
 #include "search/large_file_search.h"
 #include "search/matcher.h"
@@ -25,9 +26,10 @@ class LargeFiles {
   public:
     struct File {
         const ListedFile& listed;
-        SearchResult result;
-        std::unique_ptr<LineSink> sink;
-        std::unique_ptr<LargeFileSearch> search;
+        std::shared_ptr<ContentRecord> record = std::make_shared<ContentRecord>();
+        SearchResult result = {};
+        std::unique_ptr<LineSink> sink = nullptr;
+        std::unique_ptr<LargeFileSearch> search = nullptr;
     };
     struct Item {
         std::shared_ptr<File> file;
@@ -42,6 +44,7 @@ class LargeFiles {
         const SearchOptions& options;
         unsigned num_threads;
         const ScannedBlocks* scanned;  // may be nullptr
+        ContentCache& contents;
     };
 
     // Searches files from `first` on, up to `end`. Passes results on to `yield`.

@@ -156,14 +156,18 @@ class StoredBlocks:
             Block(decoded[end - size : end], status) for end, size, status in zip(ends, sizes, statuses, strict=True)
         ]
 
-    def parts_with_other_symbols(self, segment: Segment) -> Iterator[int]:
-        """Yields the parts whose symbols do not match the checksum in their head, except heads that are damaged."""
+    def parts_with_other_symbols(self, segment: Segment, numbers: range) -> Iterator[int]:
+        """Yields the parts whose symbols do not match the checksum in their head, except heads that are damaged.
+
+        Only parts whose first block is among the blocks `numbers` of the segment are checked.
+        """
         parts = segment.parts
-        starts = (start // self._block_size for start, _ in segment.part_ranges(self._block_size))
-        for part, (block, size, kind) in enumerate(zip(starts, parts.head_sizes, parts.kinds, strict=True)):
-            if not size or kind == PartKind.DICTIONARY:
+        starts = [start // self._block_size for start, _ in segment.part_ranges(self._block_size)]
+        first, end = (bisect_left(starts, segment.first_block + number) for number in (numbers.start, numbers.stop))
+        for part in range(first, end):
+            if not parts.head_sizes[part] or parts.kinds[part] == PartKind.DICTIONARY:
                 continue
-            (symbols,), _ = cast("PartHeads", self.heads).open([block])
+            (symbols,), _ = cast("PartHeads", self.heads).open([starts[part]])
             if symbols is not None:
                 header = parse_block_header(self._file.read(BLOCK_HEADER_SIZE, parts.head_offsets[part]))
                 if xxh3_64_intdigest(cast("Buffer", symbols.pool)) != header.content_xxh3:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from gompfs.generations import check_newest
 from gompfs.model import WORD_SECTION, BlockTable, Section, Segment
 
 _BATCH_BYTES = 16 << 20
+_MAX_HEADS = 32 << 20  # bytes; those of a batch are used twice
 
 
 class UnfinishedArchive(LocalFile):
@@ -50,7 +52,8 @@ def read_back(file: UnfinishedArchive, path: Path, generation: int, num_threads:
     checksums. Raises PackError if anything does not; then the generation must not become valid.
     """
     try:
-        with Archive(path, file=file, engine=select_engine("cpu", num_threads), cache_size=0, verify=True) as archive:
+        engine = select_engine("cpu", num_threads)
+        with Archive(path, file=file, engine=engine, cache_size=_MAX_HEADS, verify=True) as archive:
             problem = next(_problems(archive, file, generation), None)
     except GompfsError as error:
         problem = error.message
@@ -62,20 +65,33 @@ def _problems(archive: Archive, file: UnfinishedArchive, generation: int) -> Ite
     if archive.footer.generation != generation:
         yield f"the archive ends with generation {archive.footer.generation}"
     yield from check_newest(file, archive.superblock)
-    if generation == 1:
-        yield from (problem.reason for problem in archive.index.problems())
-    for segment in archive.segments[-1:]:
-        yield from _problems_of_segment(archive, segment)
-        for section in archive.sections:
-            if section.segment == segment.number:
-                yield from _problems_of_section(archive, section)
+    with ThreadPoolExecutor(1) as thread:
+        # SQLite checks the index in one thread, and the cores have nothing else to do at the end of packing.
+        index = thread.submit(_problems_of_index, archive) if generation == 1 else None
+        for segment in archive.segments[-1:]:
+            yield from _problems_of_segment(archive, segment)
+            for section in archive.sections:
+                if section.segment == segment.number:
+                    yield from _problems_of_section(archive, section)
+        if index is not None:
+            yield from index.result()
+
+
+def _problems_of_index(archive: Archive) -> list[str]:
+    return [problem.reason for problem in archive.index.problems()]
 
 
 def _problems_of_segment(archive: Archive, segment: Segment) -> Iterator[str]:
-    decode = partial(archive.stored.decode_segment, segment, verify=True)
+    others: list[int] = []
+
+    def decode(numbers: range) -> list[Block]:
+        blocks = archive.stored.decode_segment(segment, numbers, verify=True)
+        others.extend(archive.stored.parts_with_other_symbols(segment, numbers))  # their heads are still open
+        return blocks
+
     for number, status in _damaged_blocks(archive, segment.blocks, decode):
         yield f"block {segment.first_block + number}: {status.reason}"
-    for part in archive.stored.parts_with_other_symbols(segment):
+    for part in others:
         yield f"the symbols of part {part} do not match their checksum"
 
 

@@ -109,7 +109,7 @@ class _Verification:
         self._report.damages += [Damage(segment.first_block + number, status) for number, status in damaged]
         if damaged:
             self._damaged_segments.add(segment.number)
-        for part in self._archive.stored.parts_with_other_symbols(segment):
+        for part in self._archive.stored.parts_with_other_symbols(segment, range(len(segment.blocks))):
             reason = f"segment {segment.number}: the symbols of part {part} do not match the checksum in its head"
             self._report.problems.append(Problem(reason))
 

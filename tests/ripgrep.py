@@ -68,6 +68,7 @@ DIFFERENCES = (
     Difference(14, "--trim comes before -M", _has("--trim")),
     Difference(14, r"\B does not match next to bytes that are not UTF-8", lambda given: r"\B" in _patterns(given)),
     Difference(14, "a comment in (?x) must end with a line feed", lambda given: "(?x)" in _patterns(given)),
+    Difference(14, "GB 18030 is that of 2022", lambda given: not {"gbk", "gb18030"}.isdisjoint(given)),
     Difference(14, "-r does not replace an empty match at the end of the last line", _has("-r")),
     Difference(15, "-M counts the line feed of a line with replacements, and --json has them", _has("-r")),
     Difference(14, "-p counts more than --vimgrep, and of -p and -N the last one counts", _has("-p")),

@@ -13,6 +13,7 @@ import click
 
 from gompfs.cli.cluster import dask_option
 from gompfs.cli.parameters import Decorated, IntegerRange, check_engine_option, complete_engine
+from gompfs.errors import OptionError
 
 _NUMBER = IntegerRange(min=0, max=(1 << 32) - 1)
 
@@ -69,7 +70,18 @@ def _check_engine(ctx: click.Context, param: click.Parameter, value: str | None)
 def _check_encoding(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     if value in ("auto", "none"):
         return value
-    raise click.BadParameter(f"{value!r} is not one of auto, none; convert files with gompfs cat ... | iconv")
+    from gompfs.search.encodings import encoding_named
+
+    try:
+        return encoding_named(value)
+    except OptionError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _complete_encoding(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from gompfs.search.encodings import encoding_names
+
+    return [name for name in ("auto", "none", *encoding_names()) if name.startswith(incomplete)]
 
 
 _OPTIONS = (
@@ -93,12 +105,15 @@ _OPTIONS = (
     click.option(
         "-E",
         "--encoding",
-        metavar="[auto|none]",
+        metavar="[auto|none|NAME]",
         default="auto",
         show_default=True,
         callback=_check_encoding,
-        help="auto: byte order marks tell UTF-16. none: they are bytes like others.",
+        shell_complete=_complete_encoding,
+        help="NAME, such as latin1, utf-16le or shift_jis: that of files without a byte order mark. auto: byte order "
+        "marks tell UTF-16. none: they are bytes like others.",
     ),
+    click.option("--no-encoding", "encoding", flag_value="auto", default="auto", hidden=True),
     _list("-g", "--glob", metavar="GLOB", text="Search only files that match GLOB; after a !, those that do not."),
     _list("--iglob", metavar="GLOB", text="As -g, without regard to the case of ASCII letters."),
     _flag("--glob-case-insensitive/--no-glob-case-insensitive", text="-g means --iglob."),
@@ -197,7 +212,7 @@ _PRETTY = {"color": "always", "heading": True, "line_number": True}
 _IGNORE_RULES = ("", "-dot", "-exclude", "-files", "-global", "-messages", "-parent", "-vcs")
 _WITHOUT_EFFECT = (
     *(f"--no-ignore{rules}" for rules in _IGNORE_RULES),
-    *("--hidden", "-.", "--no-follow", "--no-require-git", "--require-git", "--no-config", "--no-encoding"),
+    *("--hidden", "-.", "--no-follow", "--no-require-git", "--require-git", "--no-config"),
     *("--mmap", "--no-mmap", "--one-file-system", "--no-one-file-system", "--no-pre", "--no-search-zip"),
     *("--line-buffered", "--no-line-buffered", "--block-buffered", "--no-block-buffered", "--debug", "--trace"),
     *("--no-auto-hybrid-regex", "--no-ignore-file-case-insensitive"),
@@ -212,7 +227,7 @@ _REFUSED = {
     **{f"--ignore{rules}": _ALL_FILES for rules in _IGNORE_RULES},
     "--follow": "symlinks are not followed; search in a mount with rg --follow",
     "--null-data": "lines end with line feeds; pipe gompfs cat ARCHIVE PATH to rg --null-data",
-    "-z, --search-zip": "files are searched as they are; search in a mount with rg -z",
+    "-z, --search-zip": "files are searched as they are; use gompfs cat ARCHIVE PATH | zcat | rg, or rg -z in a mount",
     "--auto-hybrid-regex": "patterns have the syntax of rg, or with -P that of PCRE2",
     "--pcre2-version": "the library is that of the system; ask its package manager about libpcre2",
     "--stop-on-nonmatch": "files are searched to their ends; limit matches with -m N",

@@ -68,6 +68,7 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
         text=bool(options["text"]),
         binary=bool(options["binary"]) or options["unrestricted"] >= _UNRESTRICTED_BINARY,
         raw=options["encoding"] == "none",
+        encoding=None if options["encoding"] in ("auto", "none") else options["encoding"],
         output=output,
         only_matching=options["only_matching"],
         each_match=is_vimgrep,

@@ -104,10 +104,12 @@ def _member(name: str, value: Any) -> Any:
 
 
 def _checked(query: SearchQuery) -> SearchQuery:
-    """Raises ValueError for a query that makes more output than any user wants."""
+    """Raises ValueError for a query that makes more output than any user wants, and for a wrong encoding."""
     decorations = [piece for piece in (*query.colors, *query.separators) if piece is not None]
     if len(query.replacement or b"") > _MAX_REPLACEMENT or sum(map(len, decorations)) > _MAX_DECORATION:
         raise ValueError("a replacement, a color or a separator is too long")
+    if not isinstance(query.encoding, str | None):
+        raise ValueError("an encoding is a name")
     return query
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from gompfs._native.search import Matcher, PatternError
 from gompfs.errors import OptionError
+from gompfs.search.encodings import encoding_tables
 
 _UNLIMITED = (1 << 63) - 1
 
@@ -87,6 +88,8 @@ class SearchQuery(NamedTuple):
     """Search files with NULs up to the first match after a NUL, and say that they match."""
     raw: bool = False
     """Search the bytes of files with byte order marks as they are."""
+    encoding: str | None = None
+    """That of files without a byte order mark, as `encoding_named` returns it. None: their bytes are searched."""
     output: Output = Output.LINES
     only_matching: bool = False
     each_match: bool = False
@@ -168,7 +171,10 @@ class SearchQuery(NamedTuple):
         }
 
     def native_options(self) -> dict[str, object]:
-        """Returns the members of SearchOptions in native/search. Raises OptionError for a negative number."""
+        """Returns the members of SearchOptions in native/search.
+
+        Raises OptionError for a negative number, and for an unknown encoding.
+        """
         return {
             "output": self.output,
             "is_inverted": self.invert,
@@ -176,6 +182,7 @@ class SearchQuery(NamedTuple):
             "searches_binary": self.text,
             "searches_after_nul": self.binary,
             "ignores_byte_order": self.raw,
+            "encoding": None if self.encoding is None else encoding_tables(self.encoding),
             "only_matching": self.only_matching,
             "prints_each_match": self.each_match,
             "prints_all_lines": self.all_lines,

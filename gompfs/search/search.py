@@ -81,7 +81,7 @@ class ArchiveSearch:
                     self._cancellation,
                 )
             self._skip_files(query)
-            if devices:
+            if devices and query.encoding is None:
                 self._skip_blocks(devices, matcher)
         except (PatternError, SearchError) as error:
             raise OptionError(str(error)) from None
@@ -92,7 +92,7 @@ class ArchiveSearch:
         archive = self._archive
         heads = archive.stored.heads
         rule = archive.meta.get("words", "")
-        if query.prunes and isinstance(heads, PartHeads) and rule in WORD_RULES:
+        if query.prunes and query.encoding is None and isinstance(heads, PartHeads) and rule in WORD_RULES:
             self._search.skip_files(heads, WORD_RULES.index(rule), archive.block_size, archive.engine.num_threads)
 
     def _skip_blocks(self, devices: Sequence[TextDevice], matcher: Matcher) -> None:

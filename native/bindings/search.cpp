@@ -108,6 +108,29 @@ struct ScanColumns {
     }
 };
 
+// The members of EncodingTables in gompfs/search/encodings.py.
+std::shared_ptr<const search::TextEncoding> encoding_of_tables(nb::handle tables) {
+    using Kind = search::TextEncoding::Kind;
+    if (tables.is_none()) {
+        return nullptr;
+    }
+    const auto table = [&](const char* name) {
+        return values_of<std::uint32_t>(nb::cast<nb::bytes>(tables.attr(name)));
+    };
+    const std::string kind = nb::cast<std::string>(tables.attr("kind"));
+    auto encoding = std::make_shared<search::TextEncoding>();
+    encoding->kind = kind == "utf-8"      ? Kind::utf8
+                     : kind == "utf-16le" ? Kind::utf16_little
+                     : kind == "utf-16be" ? Kind::utf16_big
+                                          : Kind::table;
+    encoding->singles = table("singles");
+    encoding->pairs = table("pairs");
+    encoding->triples = table("triples");
+    encoding->quads = table("quads");
+    encoding->check();
+    return encoding;
+}
+
 search::OutputColors colors_of(nb::handle values) {
     const std::vector<std::string> colors = strings_of(nb::cast<nb::sequence>(values));
     return {colors.at(0), colors.at(1), colors.at(2), colors.at(3)};
@@ -134,6 +157,7 @@ SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher)
     flag("searches_binary", options.searches_binary);
     flag("searches_after_nul", options.searches_after_nul);
     flag("ignores_byte_order", options.ignores_byte_order);
+    options.encoding = encoding_of_tables(values["encoding"]);
     flag("only_matching", options.only_matching);
     flag("prints_each_match", options.prints_each_match);
     flag("prints_all_lines", options.prints_all_lines);

@@ -178,9 +178,11 @@ void ArchiveSearch::search_alone(const ListedFile& file,
     reader_.layouts.add({{file.ino, layout.copy()}});
     Worker worker(matcher_);
     try {
-        // Its bytes, and its text in UTF-8 if it was in UTF-16.
+        // Its bytes, and its text in UTF-8 if it was in another encoding.
         const bool is_read = options_.is_multi_line && is_large(file);
-        const TakenMemory memory(is_read ? layout.size / 2 * 5 : 0);
+        const std::size_t whole =
+            options_.encoding ? layout.size * (1 + TextDecoder::kGrowth) : layout.size / 2 * 5;
+        const TakenMemory memory(is_read ? whole : 0);
         search_one(file, worker, *sink, result);
     } catch (const SearchError& error) {
         result.found.failed.push_back({files_.path(file), file.ino, {}, error.what()});

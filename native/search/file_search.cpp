@@ -58,8 +58,9 @@ std::size_t piece_end(std::string_view text, std::size_t begin, bool is_multi_li
     return is_whole ? text.size() : line_at(text, begin + kPieceSize).next;
 }
 
-Encoding searched_encoding(std::string_view beginning, const SearchOptions& options) {
-    return options.ignores_byte_order ? Encoding::plain : encoding_of(beginning);
+FileEncoding searched_encoding(std::string_view beginning, const SearchOptions& options) {
+    return options.ignores_byte_order ? FileEncoding()
+                                      : encoding_of_file(beginning, options.encoding.get());
 }
 
 }  // namespace
@@ -71,7 +72,9 @@ NulMeaning nul_meaning(const SearchOptions& options, bool is_named) {
     if (!is_named && !options.searches_after_nul) {
         return NulMeaning::ends_search;
     }
-    return is_named || options.is_multi_line ? NulMeaning::ends_output : NulMeaning::ends_line;
+    // Text that ripgrep decodes is not in its memory as a whole.
+    const bool is_whole = is_named && options.encoding == nullptr;
+    return is_whole || options.is_multi_line ? NulMeaning::ends_output : NulMeaning::ends_line;
 }
 
 FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSession& session,
@@ -79,12 +82,11 @@ FileCounts search_file(const SearchOptions& options, NulMeaning meaning, MatchSe
                        ContentRecord* record) {
     std::string decoded;
     std::string_view text = bytes;
-    const Encoding encoding = searched_encoding(bytes, options);
-    if (encoding == Encoding::utf8_mark) {
-        text.remove_prefix(kMaxMark);
-    } else if (encoding != Encoding::plain) {
-        Utf16Decoder decoder(encoding == Encoding::utf16_big);
-        decoder.decode(bytes.substr(2), decoded);
+    const FileEncoding encoding = searched_encoding(bytes, options);
+    text.remove_prefix(encoding.mark_size);
+    if (encoding.encoding != nullptr) {
+        TextDecoder decoder(*encoding.encoding);
+        decoder.decode(text, decoded);
         decoder.finish(decoded);
         text = decoded;
     }

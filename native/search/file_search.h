@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "search/binary_rule.h"
-#include "search/encoding.h"
 #include "search/file_walker.h"
 #include "search/matcher.h"
 #include "search/search_options.h"

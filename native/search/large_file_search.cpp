@@ -58,14 +58,12 @@ LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& ma
     if (file_.record != nullptr) {
         walker_.record(*file_.record);
     }
-    const Encoding encoding = options.ignores_byte_order ? Encoding::plain : find_encoding();
-    if (encoding == Encoding::utf8_mark) {
-        mark_size_ = kMaxMark;
-    } else if (encoding != Encoding::plain) {
-        mark_size_ = 2;
-        utf16_.emplace(encoding == Encoding::utf16_big);
+    const FileEncoding encoding = options.ignores_byte_order ? FileEncoding() : find_encoding();
+    mark_size_ = encoding.mark_size;
+    if (encoding.encoding != nullptr) {
+        decoder_.emplace(*encoding.encoding);
     }
-    const bool skips = file_.scanned && !is_utf16() && can_skip(*file_.scanned);
+    const bool skips = file_.scanned && !is_decoded() && can_skip(*file_.scanned);
     looks_for_nul_ = file_.meaning != NulMeaning::none && !skips;
     ranges_ = skips ? file_.scanned->ranges(options.before, options.after)
                     : std::vector<FileRange>{{0, file_.layout.size, 0}};
@@ -81,10 +79,11 @@ bool LargeFileSearch::can_skip(const ScannedFile& scanned) const {
 }
 
 // A file that cannot be read there has none: the search will meet the same failure.
-Encoding LargeFileSearch::find_encoding() const {
+FileEncoding LargeFileSearch::find_encoding() const {
     char beginning[kMaxMark] = {};
     const ReadFailure failure = read_(0, as_bytes(beginning, kMaxMark));
-    return failure ? Encoding::plain : encoding_of({beginning, kMaxMark});
+    const std::string_view known(beginning, failure ? 0 : kMaxMark);
+    return encoding_of_file(known, options_.encoding.get());
 }
 
 // Pieces end where blocks do, so that no block is decoded twice.
@@ -122,7 +121,7 @@ void LargeFileSearch::search(TextPiece& piece, MatchSession& session) const try 
         std::memset(piece.data(), 0, piece.size);
     }
     piece.failure = read_(piece.begin, as_bytes(piece.data(), piece.size));
-    if (piece.failure || is_utf16()) {
+    if (piece.failure || is_decoded()) {
         return;
     }
     if (looks_for_nul_) {
@@ -171,7 +170,7 @@ void LargeFileSearch::put_together(TextPiece& piece, const TextPiece* next) {
         skip_to(piece);
     }
     end_offset_ = piece.begin + piece.size;
-    const Window window = is_utf16() ? add_utf16(piece) : add(piece);
+    const Window window = is_decoded() ? add_decoded(piece) : add(piece);
     if (window.complete != 0) {
         search_window(piece, window, next);
     } else if (text_.size() > kMaxLine) {
@@ -245,12 +244,12 @@ LargeFileSearch::Window LargeFileSearch::add(TextPiece& piece) {
     return {text_, begin, end, complete};
 }
 
-LargeFileSearch::Window LargeFileSearch::add_utf16(const TextPiece& piece) {
+LargeFileSearch::Window LargeFileSearch::add_decoded(const TextPiece& piece) {
     const std::size_t num_before = text_.size();
-    reserve_text(num_before + piece.size / 2 * 3 + kMaxMark);
-    utf16_->decode(piece.text(), text_);
+    reserve_text(num_before + (piece.size + kMaxMark) * TextDecoder::kGrowth);
+    decoder_->decode(piece.text(), text_);
     if (piece.ends_file) {
-        utf16_->finish(text_);
+        decoder_->finish(text_);
     }
     if (looks_for_nul_) {
         const auto nul =

@@ -19,12 +19,12 @@
 #include "blocks/file_layouts.h"
 #include "blocks/read_failure.h"
 #include "search/binary_rule.h"
-#include "search/encoding.h"
 #include "search/file_walker.h"
 #include "search/matcher.h"
 #include "search/scanned_blocks.h"
 #include "search/search_memory.h"
 #include "search/search_options.h"
+#include "search/text_decoder.h"
 #include "search/text_piece.h"
 
 namespace gompfs::search {
@@ -79,14 +79,14 @@ class LargeFileSearch {
     };
 
     bool can_skip(const ScannedFile& scanned) const;
-    bool is_utf16() const { return utf16_.has_value(); }
-    Encoding find_encoding() const;
+    bool is_decoded() const { return decoder_.has_value(); }
+    FileEncoding find_encoding() const;
     void put_together(TextPiece& piece, const TextPiece* next);
     void search_window(TextPiece& piece, const Window& window, const TextPiece* next);
     void skip_to(const TextPiece& piece);
     void note_nul(std::uint64_t offset);
     Window add(TextPiece& piece);
-    Window add_utf16(const TextPiece& piece);
+    Window add_decoded(const TextPiece& piece);
     std::size_t find_end(const Window& window, bool ends_file, const TextPiece* next);
     void search_lines(std::string_view text, std::size_t from, bool is_last);
     void walk(std::string_view text, std::size_t from, LineRanges& ranges, bool is_last,
@@ -112,7 +112,7 @@ class LargeFileSearch {
 
     // Of the pieces that were taken.
     std::unique_ptr<TextPiece> held_;  // the last one; waits for the one after it
-    std::optional<Utf16Decoder> utf16_;
+    std::optional<TextDecoder> decoder_;
     MatchSession session_, session_between_;  // for lines that are printed, and for those between
     BinaryRule binary_rule_;
     std::optional<std::uint64_t> first_nul_;   // of those that were seen, in the decoded file

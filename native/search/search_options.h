@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+
+#include "search/text_decoder.h"
 
 namespace gompfs::search {
 
@@ -31,6 +34,7 @@ struct SearchOptions {
     bool searches_binary = false;     // --text
     bool searches_after_nul = false;  // --binary
     bool ignores_byte_order = false;  // --encoding none
+    std::shared_ptr<const TextEncoding> encoding;  // --encoding; nullptr: auto or none
     bool only_matching = false;
     bool prints_each_match = false;  // --vimgrep
     bool prints_all_lines = false;   // --passthru

@@ -103,6 +103,18 @@ def test_blocks_without_candidates_are_not_read(archive: Path, device: HostTextD
         assert check(archive, EngineWithDevice(device), patterns=(b"rare_word",), **options).scanned_bytes == 0
 
 
+def test_an_encoding_is_searched_on_the_cpu(tmp_path: Path, device: HostTextDevice) -> None:
+    """A device would look for the decoded text in the bytes of the files."""
+    (tmp_path / "tree").mkdir()
+    for number in range(9):
+        (tmp_path / "tree" / f"{number}").write_bytes(b"caf\xe9 some_word\n" * 3000)
+    archive = pack_tree(tmp_path / "tree", "bytes")
+    for pattern in ("café", "some_word"):
+        options = {"patterns": (pattern.encode(),), "encoding": "latin1", "output": Output.COUNT}
+        totals = check(archive, EngineWithDevice(device), **options)
+        assert (totals.scanned_bytes, totals.matched_lines) == (0, 9 * 3000)
+
+
 def test_the_scan_ends_where_it_is_of_no_use(
     archive: Path, device: HostTextDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,22 @@ def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, mounted: Path) -> N
         assert found == wanted or (found[0] == wanted[0] == ERROR), pattern
 
 
+@pytest.mark.usefixtures("no_archive")
+def test_encodings(capfdbinary: Capture, tmp_path: Path, mount: MountArchive) -> None:
+    """The daemon decodes files."""
+    (tmp_path / "tree").mkdir()
+    for encoding in ("latin1", "utf-16le", "utf-8"):
+        (tmp_path / "tree" / encoding).write_bytes(("foo é\nÉté\n" * 9000).encode(encoding))
+    (tmp_path / "tree" / "marked").write_bytes(b"\xff\xfe" + "Été\n".encode("utf-16-le"))
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    mounted = mount(tmp_path / "tree.gomp").path
+    for options in (["-E", "latin1", "-c"], ["-E", "utf-16", "-c"], ["-E", "none", "-l"], ["-E", "auto", "-c"]):
+        wanted = ripgrep(*options, "Été", mounted)
+        found = run(["grep", "--sort=path", *options, "Été", str(mounted)]), capfdbinary.readouterr().out
+        assert found == wanted, options
+        assert wanted[0] == 0
+
+
 def test_random_searches(capfdbinary: Capture, tmp_path: Path, mount: MountArchive) -> None:
     """The daemon and the command itself print the same, on stdout and stderr, and have the same exit status."""
     generator = random.Random(7)
@@ -170,6 +186,9 @@ def test_what_is_no_request_is_refused(mounted: Path, sent: bytes) -> None:
         {"globs": (b"[",)},
         {"unicode": b"\0"},
         {"max_depth": 1 << 80},
+        {"encoding": "utf-9"},
+        {"encoding": 7},
+        {"encoding": ["latin1"]},
     ],
 )
 def test_a_query_that_no_command_makes(mounted: Path, change: dict[str, object]) -> None:

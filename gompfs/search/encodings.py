@@ -55,12 +55,11 @@ _LABELS = {
     "gb18030": "chinese csgb2312 csiso58gb231280 gb2312 gb_2312 gb_2312-80 gbk iso-ir-58 x-gbk",
     "big5": "big5-hkscs cn-big5 csbig5 x-x-big5",
     "euc-jp": "cseucpkdfmtjapanese x-euc-jp",
+    "iso-2022-jp": "csiso2022jp",
     "shift_jis": "csshiftjis ms932 ms_kanji shift-jis sjis windows-31j x-sjis",
     "euc-kr": "cseuckr csksc56011987 iso-ir-149 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 windows-949",
 }
 _NAMES = {label: name for name, labels in _LABELS.items() for label in (name, *labels.split())}
-_WITH_STATES = ("iso-2022-jp", "csiso2022jp")
-"""Labels of the only encoding in which what bytes mean depends on escape sequences before them."""
 _CODECS = {"macintosh": "mac_roman", "windows-874": "cp874", "x-mac-cyrillic": "mac_cyrillic"}
 _CODECS |= {"big5": "big5hkscs", "shift_jis": "cp932", "euc-kr": "cp949"}
 
@@ -198,11 +197,11 @@ class EncodingTables(NamedTuple):
     """
 
     kind: str
-    """utf-8, utf-16le, utf-16be or table."""
+    """utf-8, utf-16le, utf-16be, iso-2022-jp or table."""
     singles: bytes = b""
     """By the first byte: 256."""
     pairs: bytes = b""
-    """By the first two bytes: none, or 65536."""
+    """By the first two bytes: none, or 65536. Those of ISO-2022-JP are the ones of EUC-JP."""
     triples: bytes = b""
     """By the second and the third byte: none, or 65536."""
     quads: bytes = b""
@@ -211,12 +210,10 @@ class EncodingTables(NamedTuple):
 
 def encoding_named(label: str) -> str:
     """Returns the name of an encoding in lower case. Raises OptionError if there is none with this label."""
-    known = label.strip("\t\n\f\r ").lower()
-    if known in _WITH_STATES:
-        raise OptionError(f"the encoding {known} is not supported; use gompfs cat ARCHIVE PATH | iconv -f ISO-2022-JP")
-    if known not in _NAMES:
+    name = _NAMES.get(label.strip("\t\n\f\r ").lower())
+    if name is None:
         raise OptionError(f"unknown encoding: {label}")
-    return _NAMES[known]
+    return name
 
 
 def encoding_names() -> list[str]:
@@ -238,6 +235,8 @@ def _tables_of(name: str) -> EncodingTables:
         return _gb18030_tables(singles)
     if name == "euc-jp":
         return _euc_jp_tables(singles)
+    if name == "iso-2022-jp":
+        return EncodingTables(name, pairs=_tables_of("euc-jp").pairs)
     if name in ("big5", "shift_jis", "euc-kr"):
         return _tables_of_pairs(name, singles)
     if name == "x-user-defined":

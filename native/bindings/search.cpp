@@ -119,10 +119,11 @@ std::shared_ptr<const search::TextEncoding> encoding_of_tables(nb::handle tables
     };
     const std::string kind = nb::cast<std::string>(tables.attr("kind"));
     auto encoding = std::make_shared<search::TextEncoding>();
-    encoding->kind = kind == "utf-8"      ? Kind::utf8
-                     : kind == "utf-16le" ? Kind::utf16_little
-                     : kind == "utf-16be" ? Kind::utf16_big
-                                          : Kind::table;
+    encoding->kind = kind == "utf-8"         ? Kind::utf8
+                     : kind == "iso-2022-jp" ? Kind::iso_2022_jp
+                     : kind == "utf-16le"    ? Kind::utf16_little
+                     : kind == "utf-16be"    ? Kind::utf16_big
+                                             : Kind::table;
     encoding->singles = table("singles");
     encoding->pairs = table("pairs");
     encoding->triples = table("triples");

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0, kLead = 0x200000;
 constexpr unsigned kShiftOfFirst = 24;
+constexpr unsigned char kEscape = 0x1b;
 constexpr std::size_t kNumPairs = 1 << 16, kNumQuads = 39420;
 constexpr std::uint32_t kFirstAstral = 189000, kEndAstral = kFirstAstral + 0x100000;
 
@@ -25,6 +26,9 @@ void check_size(const std::vector<std::uint32_t>& table, std::size_t size) {
 
 void TextEncoding::check() const {
     if (kind == Kind::table && (singles.empty() || (!quads.empty() && pairs.empty()))) {
+        throw std::invalid_argument("an encoding has no tables");
+    }
+    if (kind == Kind::iso_2022_jp && pairs.empty()) {
         throw std::invalid_argument("an encoding has no tables");
     }
     check_size(singles, 256);
@@ -175,9 +179,104 @@ void TableDecoder::end_character(std::uint32_t entry, std::string& text) {
     append_utf8(text, entry);
 }
 
+void Iso2022JpDecoder::decode(std::string_view bytes, std::string& text) {
+    for (const char byte : bytes) {
+        add(static_cast<unsigned char>(byte), text);
+    }
+}
+
+void Iso2022JpDecoder::finish(std::string& text) {
+    if (is_in_escape_ || lead_ != 0) {
+        const unsigned char escape = escape_;
+        fail(text);
+        if (escape != 0) {
+            add_character(escape, text);
+            if (lead_ != 0) {
+                fail(text);
+            }
+        }
+    }
+}
+
+void Iso2022JpDecoder::add(unsigned char byte, std::string& text) {
+    if (escape_ != 0) {
+        end_escape(byte, text);
+    } else if (is_in_escape_ && (byte == '$' || byte == '(')) {
+        escape_ = byte;
+    } else {
+        if (is_in_escape_) {
+            fail(text);
+        }
+        if (byte != kEscape) {
+            add_character(byte, text);
+            return;
+        }
+        if (lead_ != 0) {
+            fail(text);
+        }
+        is_in_escape_ = true;
+    }
+}
+
+void Iso2022JpDecoder::end_escape(unsigned char byte, std::string& text) {
+    const unsigned char escape = escape_;
+    if (escape == '$' && (byte == '@' || byte == 'B')) {
+        set_ = Set::kanji;
+    } else if (escape == '(' && (byte == 'B' || byte == 'I' || byte == 'J')) {
+        set_ = byte == 'B' ? Set::ascii : byte == 'I' ? Set::katakana : Set::roman;
+    } else {
+        fail(text);
+        add_character(escape, text);
+        add(byte, text);
+        return;
+    }
+    // Sequences without a character between them are not valid.
+    if (has_just_escaped_) {
+        append_utf8(text, kReplacement);
+    }
+    has_just_escaped_ = true;
+    is_in_escape_ = false;
+    escape_ = 0;
+}
+
+// The byte is not that of an escape sequence.
+void Iso2022JpDecoder::add_character(unsigned char byte, std::string& text) {
+    has_just_escaped_ = false;
+    const bool is_graphic = byte > 0x20 && byte < 0x7f;
+    if (lead_ != 0) {
+        const std::uint32_t entry =
+            is_graphic ? encoding_.pairs[(lead_ << 8 | byte) | 0x8080] : kNone;
+        lead_ = 0;
+        append_utf8(text, entry == kNone ? kReplacement : entry);
+    } else if (set_ == Set::kanji && is_graphic) {
+        lead_ = byte;
+    } else if (set_ == Set::katakana && byte > 0x20 && byte < 0x60) {
+        append_utf8(text, 0xff61 - 0x21 + byte);
+    } else if (set_ == Set::kanji || set_ == Set::katakana || byte >= 0x80 || byte == 0x0e ||
+               byte == 0x0f) {
+        append_utf8(text, kReplacement);
+    } else {
+        const bool is_roman = set_ == Set::roman;
+        append_utf8(text, is_roman && byte == 0x5c   ? 0xa5
+                          : is_roman && byte == 0x7e ? 0x203e
+                                                     : char32_t{byte});
+    }
+}
+
+// Replaces what is not complete.
+void Iso2022JpDecoder::fail(std::string& text) {
+    append_utf8(text, kReplacement);
+    has_just_escaped_ = false;
+    is_in_escape_ = false;
+    escape_ = 0;
+    lead_ = 0;
+}
+
 TextDecoder::TextDecoder(const TextEncoding& encoding) {
     if (encoding.kind == TextEncoding::Kind::table) {
         decoder_.emplace<TableDecoder>(encoding);
+    } else if (encoding.kind == TextEncoding::Kind::iso_2022_jp) {
+        decoder_.emplace<Iso2022JpDecoder>(encoding);
     } else if (encoding.kind != TextEncoding::Kind::utf8) {
         decoder_.emplace<Utf16Decoder>(encoding.kind == TextEncoding::Kind::utf16_big);
     }

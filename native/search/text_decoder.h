@@ -14,7 +14,7 @@ namespace gompfs::search {
 // An encoding as --encoding names it. gompfs/search/encodings.py makes the tables and tells what
 // their entries mean.
 struct TextEncoding {
-    enum class Kind { utf8, utf16_little, utf16_big, table };
+    enum class Kind { utf8, utf16_little, utf16_big, table, iso_2022_jp };
 
     Kind kind = Kind::utf8;
     std::vector<std::uint32_t> singles, pairs, triples, quads;
@@ -56,6 +56,30 @@ class TableDecoder {
     std::size_t num_bytes_ = 0;
 };
 
+// ISO-2022-JP: escape sequences tell which characters the bytes after them mean.
+class Iso2022JpDecoder {
+  public:
+    explicit Iso2022JpDecoder(const TextEncoding& encoding) : encoding_(encoding) {}
+
+    void decode(std::string_view bytes, std::string& text);
+    void finish(std::string& text);
+
+  private:
+    enum class Set { ascii, roman, katakana, kanji };
+
+    void add(unsigned char byte, std::string& text);
+    void end_escape(unsigned char byte, std::string& text);
+    void add_character(unsigned char byte, std::string& text);
+    void fail(std::string& text);
+
+    const TextEncoding& encoding_;
+    Set set_ = Set::ascii;
+    unsigned char lead_ = 0;         // of a character of two bytes
+    bool is_in_escape_ = false;      // after the byte 0x1b
+    unsigned char escape_ = 0;       // the byte after that one
+    bool has_just_escaped_ = false;  // no character came after the last escape sequence
+};
+
 // Takes any number of bytes at a time. What is not valid becomes U+FFFD.
 class TextDecoder {
   public:
@@ -72,7 +96,7 @@ class TextDecoder {
     static constexpr std::size_t kGrowth = 3;
 
   private:
-    std::variant<Utf8Decoder, Utf16Decoder, TableDecoder> decoder_;
+    std::variant<Utf8Decoder, Utf16Decoder, TableDecoder, Iso2022JpDecoder> decoder_;
 };
 
 // How a file is decoded: the size of its byte order mark, and the encoding; nullptr if its bytes

@@ -27,7 +27,9 @@ def main() -> None:
             print_version()
             sys.stdout.flush()
         except OSError as error:
-            sys.stdout = None  # otherwise the interpreter flushes it again at exit
+            from gompfs.cli.application import drop_unwritten_output
+
+            drop_unwritten_output()  # otherwise the interpreter writes it again at exit
             sys.exit(f"gompfs: {error.filename}: {error.strerror}")
     else:
         # Imports create many objects that live until exit. Collections over them take 5% of a short command's time.

@@ -41,6 +41,7 @@ def test_ls_recursive_equals_find(gompfs, archive, tree):
 
 def test_ls_long_shows_what_ls_shows(gompfs, tree, tmp_path):
     (tree / "empty").chmod(0o640)
+    (tree / "z.txt").chmod(0o644)  # whatever the umask is
     os.utime(tree / "empty", (0, 86400))
     gompfs("pack", "--no-stats", "-q", "--owner", "123", "--group", "456789", tree, "owned.gomp")
     result = gompfs("ls", "-l", "owned.gomp", TZ="UTC")

@@ -16,7 +16,9 @@ constexpr std::uint64_t kMaxDirectories = 1 << 24;
 constexpr std::uint64_t kVisitsOfEntry = 2, kMoreVisits = 1 << 20;  // by all roots together
 
 [[noreturn]] void fail_roots() {
-    throw SearchError("the paths to search name too much, or the same files too often");
+    throw SearchError(
+        "the paths of all directories are too long together, or paths to search name the same "
+        "files too often");
 }
 
 }  // namespace
@@ -33,8 +35,6 @@ class FileList::TreeReader {
 
     void add(const SearchRoot& root) {
         note_visit();
-        is_by_index_ = is_first_ && root.path.size() <= kMeanPathBytes;
-        is_first_ = false;
         if (const auto file = find_file(root.ino)) {
             list_.files_.push_back({root.ino, add_directory(root.path), *file, ""});
             return;
@@ -88,7 +88,7 @@ class FileList::TreeReader {
 
     std::uint32_t add_directory(std::string path) {
         if (path.size() > path_bytes_left_ || list_.directories_.size() == kMaxDirectories) {
-            is_by_index_ ? fail_index_entry() : fail_roots();
+            fail_roots();
         }
         path_bytes_left_ -= path.size();
         list_.directories_.push_back(std::move(path));
@@ -138,8 +138,6 @@ class FileList::TreeReader {
     const std::span<const EntryRow> entries_;
     std::size_t next_file_ = 0;  // index of the layout that is probably needed next
     std::uint64_t path_bytes_left_, visits_left_;
-    bool is_first_ = true;      // of the roots
-    bool is_by_index_ = false;  // only the index can be why there are too many paths
     std::unordered_set<std::uint64_t> visited_;  // directories
     std::vector<Level> levels_;
     std::string path_;

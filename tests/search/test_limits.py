@@ -264,9 +264,31 @@ def test_errors(capfd: Capture, tmp_path: Path, archive: Path) -> None:
 def test_too_many_paths(archive: Path) -> None:
     """The same directory a million times took memory for all files of each, and then the index was called damaged."""
     with Archive(archive, engine=select_engine("cpu")) as opened:
-        with pytest.raises(OptionError, match="the paths to search name too much"):
+        with pytest.raises(OptionError, match="name the same files too often"):
             ArchiveSearch(opened, SearchQuery((b"x",)), [(b"x", ROOT_INO)] * 1_200_000)
-        with pytest.raises(OptionError, match="the paths to search name too much"):
+        with pytest.raises(OptionError, match="name the same files too often"):
             ArchiveSearch(opened, SearchQuery((b"x",), max_depth=1), [(b"x" * 1_000_000, ROOT_INO)] * 50)
         often = ArchiveSearch(opened, SearchQuery((b"x",), output=Output.COUNT), [(b"x", ROOT_INO)] * 100)
         assert b"".join(often) == b"x/long:1\n" * 100
+
+
+def test_directories_that_are_too_deep(tmp_path: Path, capfd: Capture) -> None:
+    """The index was called damaged, although `verify` found no damage."""
+    (tmp_path / "tree").mkdir()
+    directory = os.open(tmp_path / "tree", os.O_RDONLY)
+    for depth in range(420):  # each path is written out: more than 16 MiB together
+        os.mkdir("d" * 255, dir_fd=directory)
+        inner = os.open("d" * 255, os.O_RDONLY, dir_fd=directory)
+        os.close(directory)
+        directory = inner
+        if depth < 2:
+            with open(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=directory), "w") as file:
+                file.write("needle\n")
+    os.close(directory)
+    archive = tmp_path / "deep.gomp"
+    pack(archive, tmp_path / "tree")
+    assert run(["verify", str(archive)]) == 0
+    assert run(["grep", "needle", str(archive)]) == 2
+    assert "the paths of all directories are too long together" in capfd.readouterr().err
+    assert run(["grep", "-c", "needle", "-d", "2", str(archive)]) == 0
+    assert capfd.readouterr().out == "d" * 255 + "/file:1\n"

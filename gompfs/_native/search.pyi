@@ -82,9 +82,13 @@ class Search:
         """Search the files at and below `roots`: paths to print, and inode numbers.
 
         `listing` says which files are searched, see SearchQuery.listing; `options` are the members of SearchOptions in
-        native/search/search_options.h. Raises PatternError for a glob, SearchError for too many roots, and
-        ValueError if the rows contradict each other.
+        native/search/search_options.h. Raises PatternError for a glob, SearchError for too many roots or
+        if ignore rules take too long, SearchStoppedError, and ValueError if the rows contradict each other.
         """
+
+    @property
+    def warnings(self) -> list[bytes]:
+        """What is wrong with ignore files, each a line."""
 
     def skip_files(self, heads: PartHeads, word_rule: int, block_size: int, num_threads: int) -> None:
         """Leave out files that cannot have a match, because no part of them has the words of the pattern.

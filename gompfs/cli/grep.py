@@ -41,12 +41,14 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
     """Search files in each ARCHIVE for lines that match PATTERN.
 
     With PATHs, only the files at and below each PATH are searched. Patterns, options and output are those of
-    ripgrep (rg). Archives are searched whole: hidden files are not skipped, and .gitignore is not read. Options of
-    ripgrep that have no effect then are accepted, such as --hidden and --no-ignore. PATTERN is left out if -e, -f
-    or --files is given. ARCHIVE may also be a path in a mount of an archive: then the daemon of the mount searches,
-    unless --engine or --threads is given. With several archives, printed paths begin with the path of the archive.
-    With --dask, all arguments after PATTERN are archives. The exit status is 0 if there was a match, 1 if there was
-    none, and 2 if there was an error.
+    ripgrep (rg). Archives are searched whole, as by rg -uu: hidden files are not skipped, and .gitignore is not read.
+    With --ignore, files named by .gitignore, .ignore and .rgignore files in the archive are left out, as by
+    rg --hidden; a .gitignore counts only in a git repository, where .git is in the archive too, unless
+    --no-require-git is given. Options of ripgrep that have no effect are accepted, such as --hidden. PATTERN is left
+    out if -e, -f or --files is given. ARCHIVE may also be a path in a mount of an archive: then the daemon of the
+    mount searches, unless --engine, --threads or --ignore is given. With several archives, printed paths begin with
+    the path of the archive. With --dask, all arguments after PATTERN are archives. The exit status is 0 if there was
+    a match, 1 if there was none, and 2 if there was an error.
     """
     try:
         if options["type_list"]:
@@ -92,6 +94,8 @@ class _Grep:
             hint = f" ({_REPLACES})" if options["replace"] is not None else ""
             raise click.UsageError(f"Missing argument 'ARCHIVE...'{hint}.")
         if options["scheduler"] is not None:
+            if options["ignore"] or options["ignore_file"]:
+                raise click.UsageError("--ignore and --ignore-file cannot be used with --dask")
             self._targets = [Target(name, name) for name in rest]
             rest = []
         else:
@@ -169,7 +173,9 @@ class _Grep:
 
     def _search_in_mount(self, target: Target) -> SearchTotals | None:
         """Asks the daemon of the mount to search. Returns None if it cannot, or if a PATH is not found in the mount."""
-        if target.mountpoint is None or not self._asks_daemons:
+        # The daemon sends no warnings about ignore files.
+        has_rules = self._options["ignore"] or self._options["ignore_file"]
+        if target.mountpoint is None or not self._asks_daemons or has_rules:
             return None
         paths = self._paths or [""]
         entries = target.entries(paths)
@@ -185,7 +191,13 @@ class _Grep:
 
         roots = self._roots(archive, target)
         query = self._query([archive.inode(ino).mode for _, ino in roots])
-        return self._print_search(ArchiveSearch(archive, query, roots), query) if roots else SearchTotals()
+        if not roots:
+            return SearchTotals()
+        search = ArchiveSearch(archive, query, roots)
+        if not self._options["no_messages"]:
+            for warning in search.warnings:
+                print_error(f"warning: {warning}")
+        return self._print_search(search, query)
 
     def _query(self, modes: list[int]) -> SearchQuery:
         """Returns the query for what has these modes."""

@@ -122,6 +122,9 @@ _OPTIONS = (
     _list("--type-add", metavar="TYPE:GLOB", text="Add GLOB to TYPE, or the types after TYPE:include:."),
     _list("--type-clear", metavar="TYPE", text="Remove the globs of TYPE."),
     _flag("--type-list", text="Print all types and their globs."),
+    _flag("--ignore/--no-ignore", text="Leave out what .gitignore, .ignore and .rgignore in the archive name."),
+    _list("--ignore-file", metavar="FILE", text="Leave out what FILE names, which is none of the archive."),
+    _flag("--no-require-git/--require-git", text="With --ignore, .gitignore also counts outside of git repositories."),
     _number("-d", "--max-depth", "--maxdepth", text="Search N levels of directories; 1: the files of PATH itself."),
     _text("--max-filesize", metavar="SIZE", text="Do not search larger files: a number, and K, M or G."),
     _number("-m", "--max-count", text="Stop after N matching lines of each file."),
@@ -209,19 +212,22 @@ _LAST_COUNTS = (
 _PRETTY = {"color": "always", "heading": True, "line_number": True}
 """What --pretty means."""
 
-_IGNORE_RULES = ("", "-dot", "-exclude", "-files", "-global", "-messages", "-parent", "-vcs")
+_IGNORE_RULES = ("-dot", "-exclude", "-files", "-global", "-messages", "-parent", "-vcs")
 _WITHOUT_EFFECT = (
     *(f"--no-ignore{rules}" for rules in _IGNORE_RULES),
-    *("--hidden", "-.", "--no-follow", "--no-require-git", "--require-git", "--no-config"),
+    *("--hidden", "-.", "--no-follow", "--no-config"),
     *("--mmap", "--no-mmap", "--one-file-system", "--no-one-file-system", "--no-pre", "--no-search-zip"),
     *("--line-buffered", "--no-line-buffered", "--block-buffered", "--no-block-buffered", "--debug", "--trace"),
     *("--no-auto-hybrid-regex", "--no-ignore-file-case-insensitive"),
 )
 """All files of an archive are searched, output is flushed whenever there is some, and there is no configuration."""
 
+_FEWER_RULES = frozenset(f"--no-ignore{rules}" for rules in ("-dot", "-files", "-messages", "-parent", "-vcs"))
+"""These would have an effect with --ignore."""
+
 _WITHOUT_EFFECT_WITH_VALUE = ("--dfa-size-limit", "--regex-size-limit")
 
-_ALL_FILES = "all files of an archive are searched; leave files out with -g '!GLOB'"
+_ALL_FILES = "use --ignore, or leave files out with -g '!GLOB'"
 _REFUSED = {
     "--no-hidden": "all files of an archive are searched; leave hidden ones out with -g '!.*'",
     **{f"--ignore{rules}": _ALL_FILES for rules in _IGNORE_RULES},
@@ -234,7 +240,6 @@ _REFUSED = {
     "--ignore-file-case-insensitive": _ALL_FILES,
 }
 _REFUSED_WITH_VALUE = {
-    "--ignore-file": _ALL_FILES,
     "--pre": "files are searched as they are; use rg --pre in a mount",
     "--pre-glob": "files are searched as they are; use rg --pre in a mount",
     "--hyperlink-format": "files of an archive have no addresses; use rg in a mount",
@@ -276,6 +281,9 @@ class GrepCommand(click.Command):
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         rest = super().parse_args(ctx, args)
         given = [param.name for param in order]
+        weaker = [name for param in order for name in param.opts if name in _FEWER_RULES]
+        if weaker and (ctx.params["ignore"] or ctx.params["ignore_file"]):
+            raise click.UsageError(f"{weaker[0]} is not supported with --ignore or --ignore-file")
         for group in _LAST_COUNTS:
             of_group = [name for name in given if name in group and ctx.params[name] is not False]
             for loser in set(of_group[:-1]) - set(of_group[-1:]):

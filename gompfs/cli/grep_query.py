@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _MAX_PATTERN_FILE = 16 << 20
+_MAX_IGNORE_FILE = 1 << 20
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _UNRESTRICTED_BINARY = 3
 
@@ -96,11 +97,23 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
             map(os.fsencode, (*(globs if options["glob_case_insensitive"] else ()), *options["iglob"]))
         ),
         type_globs=types_of(options).globs(options["type"], options["type_not"]),
+        ignores=options["ignore"],
+        requires_git=not options["no_require_git"],
+        ignore_files=tuple(map(_ignore_file, options["ignore_file"])),
         max_depth=options["max_depth"],
         max_filesize=_size_of(options["max_filesize"]),
         prunes=not options["read_all"],
         order=_order_of(options),
     )
+
+
+def _ignore_file(path: str) -> tuple[bytes, bytes]:
+    """Returns the name and the content of a file with ignore rules. Raises OSError and OptionError."""
+    with open(path, "rb") as file:
+        content = file.read(_MAX_IGNORE_FILE + 1)
+    if len(content) > _MAX_IGNORE_FILE:
+        raise OptionError(f"{path}: the file of ignore rules is larger than 1 MiB")
+    return os.fsencode(path), content
 
 
 def default(option: Value | None, value: Value) -> Value:

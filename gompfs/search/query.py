@@ -128,6 +128,12 @@ class SearchQuery(NamedTuple):
     caseless_globs: tuple[bytes, ...] = ()
     type_globs: tuple[bytes, ...] = ()
     """Globs of file types, which count where no other glob decides."""
+    ignores: bool = False
+    """Leave out what .gitignore, .ignore and .rgignore files in the archive name."""
+    requires_git: bool = True
+    """A .gitignore counts only in a git repository."""
+    ignore_files: tuple[tuple[bytes, bytes], ...] = ()
+    """Names and contents of further files with ignore rules. Their paths begin at the root of the archive."""
     max_depth: int | None = None
     """How many levels of directories are searched; 1: only the files in a root itself."""
     max_filesize: int | None = None
@@ -165,6 +171,9 @@ class SearchQuery(NamedTuple):
             "globs": self.globs,
             "caseless_globs": self.caseless_globs,
             "type_globs": self.type_globs,
+            "ignores": self.ignores,
+            "requires_git": self.requires_git,
+            "ignore_files": self.ignore_files,
             "order": self.order,
             "max_depth": _limit("max_depth", self.max_depth),
             "max_size": _limit("max_filesize", self.max_filesize),

@@ -139,6 +139,11 @@ class ArchiveSearch:
             yield output
 
     @property
+    def warnings(self) -> list[str]:
+        """What is wrong with ignore files."""
+        return [display_path(warning) for warning in self._search.warnings]
+
+    @property
     def totals(self) -> SearchTotals:
         """How much was searched and found so far."""
         totals = SearchTotals(**self._search.totals())

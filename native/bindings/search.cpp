@@ -200,6 +200,12 @@ search::ListOptions list_options_of(const nb::dict& values) {
     options.order = static_cast<search::ListOptions::Order>(nb::cast<int>(values["order"]));
     options.max_depth = nb::cast<std::uint64_t>(values["max_depth"]);
     options.max_size = nb::cast<std::uint64_t>(values["max_size"]);
+    options.ignore.reads_archive = nb::cast<bool>(values["ignores"]);
+    options.ignore.requires_git = nb::cast<bool>(values["requires_git"]);
+    for (const nb::handle file : nb::cast<nb::sequence>(values["ignore_files"])) {
+        options.ignore.files.emplace_back(string_of(file[nb::int_(0)]),
+                                          string_of(file[nb::int_(1)]));
+    }
     return options;
 }
 
@@ -219,7 +225,7 @@ class Search {
         : cancellation_(cancellation),
           matcher_(matcher),
           options_(options_of(options, matcher)),
-          files_(rows.rows, roots_of(roots), globs_of(listing), list_options_of(listing)),
+          files_(list_files(reader, rows, roots, listing)),
           search_(reader, files_, matcher, options_, num_threads) {}
 
     ~Search() {
@@ -242,6 +248,14 @@ class Search {
             skipped_ =
                 files_.keep_if([&](const LayoutView& layout) { return filter.may_match(layout); });
         });
+    }
+
+    nb::list warnings() const {
+        nb::list texts;
+        for (const std::string& text : files_.warnings()) {
+            texts.append(nb::bytes(text.data(), text.size()));
+        }
+        return texts;
     }
 
     bool needs_all_files() const { return options_.needs_all_files(); }
@@ -319,6 +333,34 @@ class Search {
         }
     }
 
+    search::FileList list_files(BlockReader& reader, const HeldFileRows& rows,
+                                const nb::sequence& roots, const nb::dict& listing) const {
+        const auto read = [&](std::uint64_t ino,
+                              const LayoutView& layout) -> std::optional<std::string> {
+            FileLayouts layouts;
+            layouts.emplace_back(ino, layout.copy());
+            reader.layouts.add(std::move(layouts));
+            search::FileText text;
+            return text.read(reader, ino, layout) ? std::nullopt
+                                                  : std::optional(std::string(text.bytes()));
+        };
+        const std::vector<search::SearchRoot> search_roots = roots_of(roots);
+        const search::PathGlobs globs = globs_of(listing);
+        const search::ListOptions options = list_options_of(listing);
+        std::optional<search::FileList> files;
+        const CancellationScope scope(&cancellation_);
+        try {
+            run_interruptibly(
+                [&] { files.emplace(rows.rows, search_roots, globs, options, read); });
+        } catch (const Cancelled&) {
+            if (cancellation_.is_cancelled()) {
+                throw SearchStoppedError();
+            }
+            throw;
+        }
+        return std::move(*files);
+    }
+
     static std::vector<search::SearchRoot> roots_of(const nb::sequence& values) {
         std::vector<search::SearchRoot> roots;
         for (const nb::handle value : values) {
@@ -367,6 +409,7 @@ void bind_search(nb::module_& module) {
             "options"_a, "num_threads"_a, "cancellation"_a)
         .def("skip_files", &Search::skip_files, nb::keep_alive<1, 2>(), "heads"_a, "word_rule"_a,
              "block_size"_a, "num_threads"_a)
+        .def_prop_ro("warnings", &Search::warnings)
         .def_prop_ro("needs_all_files", &Search::needs_all_files)
         .def("blocks", &Search::blocks, "num_blocks"_a, "block_size"_a)
         .def("skip_blocks", &Search::skip_blocks, "sizes"_a, "may_match"_a, "has_nul"_a,

@@ -27,8 +27,15 @@ constexpr std::uint64_t kVisitsOfEntry = 2, kMoreVisits = 1 << 20;  // by all ro
 class FileList::TreeReader {
   public:
     TreeReader(FileList& list, std::span<const EntryRow> entries, const PathGlobs& globs,
-               const ListOptions& options)
-        : list_(list), globs_(globs), options_(options), entries_(entries) {
+               const ListOptions& options, const Read& read)
+        : list_(list),
+          globs_(globs),
+          options_(options),
+          entries_(entries),
+          rules_(options.ignore,
+                 [this, &read](std::uint64_t ino, std::size_t max_size, std::string& problem) {
+                     return read_rules(read, ino, max_size, problem);
+                 }) {
         path_bytes_left_ = kMinPathBytes + kMeanPathBytes * entries_.size();
         visits_left_ = kMoreVisits + kVisitsOfEntry * entries_.size();
     }
@@ -46,22 +53,98 @@ class FileList::TreeReader {
         levels_.push_back(
             {add_directory(root.path + (needs_slash ? "/" : "")), first_of(root.ino), root.ino});
         visited_ = {root.ino};
+        archive_path_.clear();
+        const std::size_t num_above = rules_.is_used() ? enter_above(root.ino) : 0;
         while (!levels_.empty()) {
             Level& level = levels_.back();
             if (level.entry == entries_.size() || entries_[level.entry].parent != level.parent) {
-                levels_.pop_back();
+                leave();
             } else {
                 visit(entries_[level.entry++], level.directory);
             }
         }
+        for (std::size_t number = 0; number < num_above; ++number) {
+            rules_.leave();
+        }
     }
+
+    std::vector<std::string> take_warnings() { return rules_.take_warnings(); }
 
   private:
     struct Level {
         std::uint32_t directory;
         std::size_t entry;  // the next one
         std::uint64_t parent;
+        std::size_t path_size = 0;  // of the path in the archive of the directory above
     };
+
+    std::optional<std::string> read_rules(const Read& read, std::uint64_t ino, std::size_t max_size,
+                                          std::string& problem) {
+        const std::optional<std::uint32_t> file = find_file(ino);
+        if (!file) {
+            return std::nullopt;
+        }
+        const Layout& layout = list_.layouts_[*file];
+        if (layout.size > max_size) {
+            problem = "not used: it is larger than 1 MiB";
+            return std::nullopt;
+        }
+        auto text =
+            read(ino, {layout.size,
+                       std::span(list_.extents_).subspan(layout.first_extent, layout.num_extents)});
+        problem = text ? "" : "not used: it cannot be read";
+        return text;
+    }
+
+    std::span<const EntryRow> entries_of(std::uint64_t parent) const {
+        const std::size_t first = first_of(parent);
+        std::size_t end = first;
+        while (end < entries_.size() && entries_[end].parent == parent) {
+            ++end;
+        }
+        return entries_.subspan(first, end - first);
+    }
+
+    // Enters the directories from the root of the archive to a root of the search, for the rules
+    // there. Returns how many of them are above it.
+    std::size_t enter_above(std::uint64_t ino) {
+        std::vector<const EntryRow*> above;
+        for (std::uint64_t child = ino; above.size() <= kMeanPathBytes;) {
+            const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                            [&](const EntryRow& row) { return row.ino == child; });
+            if (entry == entries_.end()) {
+                break;
+            }
+            above.push_back(&*entry);
+            child = entry->parent;
+        }
+        for (auto entry = above.rbegin(); entry != above.rend(); ++entry) {
+            rules_.enter(archive_path_, entries_of((*entry)->parent));
+            (archive_path_ += (*entry)->name) += '/';
+        }
+        rules_.enter(archive_path_, entries_of(ino));
+        return above.size();
+    }
+
+    void leave() {
+        if (rules_.is_used()) {
+            rules_.leave();
+            archive_path_.resize(levels_.back().path_size);
+        }
+        levels_.pop_back();
+    }
+
+    // Whether ignore rules leave out an entry of the directory that was entered last.
+    bool is_ignored(const EntryRow& entry, bool is_directory) {
+        if (!rules_.is_used()) {
+            return false;
+        }
+        const std::size_t size = archive_path_.size();
+        archive_path_ += entry.name;
+        const bool is_ignored = rules_.ignores(archive_path_, is_directory);
+        archive_path_.resize(size);
+        return is_ignored;
+    }
 
     std::size_t first_of(std::uint64_t parent) const {
         const auto found =
@@ -110,10 +193,11 @@ class FileList::TreeReader {
         if (!file && (!is_directory || levels_.size() >= options_.max_depth)) {
             return;  // a symlink, a device, an empty directory
         }
-        if (!globs_.is_empty()) {
+        if (!globs_.is_empty() || rules_.is_used()) {
             path_ = list_.directories_[directory];
             path_ += entry.name;
-            if (!globs_.includes(path_, is_directory)) {
+            if (!globs_.includes(path_, is_directory,
+                                 [&] { return is_ignored(entry, is_directory); })) {
                 return;
             }
         }
@@ -129,7 +213,11 @@ class FileList::TreeReader {
         std::string path = list_.directories_[directory];
         path += entry.name;
         path += '/';
-        levels_.push_back({add_directory(std::move(path)), first, entry.ino});
+        levels_.push_back({add_directory(std::move(path)), first, entry.ino, archive_path_.size()});
+        if (rules_.is_used()) {
+            (archive_path_ += entry.name) += '/';
+            rules_.enter(archive_path_, entries_of(entry.ino));
+        }
     }
 
     FileList& list_;
@@ -141,12 +229,14 @@ class FileList::TreeReader {
     std::unordered_set<std::uint64_t> visited_;  // directories
     std::vector<Level> levels_;
     std::string path_;
+    std::string archive_path_;  // of the directory that was entered last, if rules are used
+    IgnoreRules rules_;
 };
 
 FileList::FileList(const FileRows& rows, const std::vector<SearchRoot>& roots,
-                   const PathGlobs& globs, const ListOptions& options) {
+                   const PathGlobs& globs, const ListOptions& options, const Read& read) {
     read_layouts(rows);
-    TreeReader reader(*this, rows.entries, globs, options);
+    TreeReader reader(*this, rows.entries, globs, options, read);
     for (const SearchRoot& root : roots) {
         const auto begin = static_cast<std::ptrdiff_t>(files_.size());
         reader.add(root);
@@ -154,6 +244,7 @@ FileList::FileList(const FileRows& rows, const std::vector<SearchRoot>& roots,
             std::reverse(files_.begin() + begin, files_.end());
         }
     }
+    warnings_ = reader.take_warnings();
     if (options.order == ListOptions::Order::stream) {
         sort_by_stream();
     }

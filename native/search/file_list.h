@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 
 #include "blocks/file_layouts.h"
 #include "index/file_rows.h"
+#include "search/ignore_rules.h"
 #include "search/path_globs.h"
 
 namespace gompfs::search {
@@ -26,6 +29,7 @@ struct ListOptions {
     Order order = Order::stream;
     std::uint64_t max_depth = ~std::uint64_t{0};  // 1: only entries of the roots
     std::uint64_t max_size = ~std::uint64_t{0};   // of a file
+    IgnoreOptions ignore;
 };
 
 // An entry at which the search begins, and its path as it is printed.
@@ -47,9 +51,14 @@ class FileList {
   public:
     // Lists the files at and below the roots: in the order of their bytes in the stream, or of the
     // paths below each root. Throws std::invalid_argument if the index is damaged, and SearchError
-    // if there are too many roots for it. The rows must outlive the list.
+    // if there are too many roots for it, or ignore rules take too long. `read` reads ignore files.
+    // The rows must outlive the list.
+    using Read = std::function<std::optional<std::string>(std::uint64_t ino, LayoutView layout)>;
     FileList(const FileRows& rows, const std::vector<SearchRoot>& roots, const PathGlobs& globs,
-             const ListOptions& options);
+             const ListOptions& options, const Read& read);
+
+    // What is wrong with ignore files.
+    const std::vector<std::string>& warnings() const { return warnings_; }
 
     std::size_t size() const { return files_.size(); }
     const ListedFile& operator[](std::size_t index) const { return files_[index]; }
@@ -93,6 +102,7 @@ class FileList {
     std::vector<ListedFile> files_;
     std::vector<Layout> layouts_;  // by ino
     std::vector<FileExtent> extents_;
+    std::vector<std::string> warnings_;
 };
 
 }  // namespace gompfs::search

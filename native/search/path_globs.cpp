@@ -13,7 +13,8 @@ constexpr std::string_view kNoSlash = "[^/]";
 // Writes a glob as a pattern for bytes.
 class GlobWriter {
   public:
-    explicit GlobWriter(std::string_view glob) : glob_(glob) {}
+    GlobWriter(std::string_view glob, bool allows_open_class)
+        : glob_(glob), allows_open_class_(allows_open_class) {}
 
     std::string write() {
         while (at_ < glob_.size()) {
@@ -53,7 +54,8 @@ class GlobWriter {
             text_ += std::string(kNoSlash) + '*';
         } else if (take("?")) {
             text_ += kNoSlash;
-        } else if (take("[")) {
+        } else if (glob_[at_] == '[' && (!allows_open_class_ || has_class())) {
+            ++at_;
             write_class();
         } else if (take("{")) {
             ++depth_;
@@ -69,6 +71,13 @@ class GlobWriter {
             }
             write_byte(glob_[at_++]);
         }
+    }
+
+    // Whether a class ends somewhere after the [ here.
+    bool has_class() const {
+        const std::size_t next = at_ + 1;
+        const bool is_negated = next < glob_.size() && (glob_[next] == '!' || glob_[next] == '^');
+        return glob_.find(']', next + (is_negated ? 2 : 1)) != glob_.npos;
     }
 
     void write_class() {
@@ -90,6 +99,7 @@ class GlobWriter {
     }
 
     const std::string_view glob_;
+    const bool allows_open_class_;
     std::size_t at_ = 0;
     int depth_ = 0;  // of alternatives
     std::string text_;
@@ -100,43 +110,78 @@ class GlobWriter {
 GlobList::GlobList(const std::vector<std::string>& globs,
                    const std::vector<std::string>& caseless) {
     for (const std::string& glob : globs) {
-        add(glob, false);
+        add(glob, false, false);
     }
     for (const std::string& glob : caseless) {
-        add(glob, true);
+        add(glob, true, false);
     }
 }
 
-void GlobList::add(std::string_view glob, bool is_caseless) {
-    Glob parsed{nullptr, glob.starts_with('!'), false};
+// Most globs need no pattern: names, endings of names, and paths.
+void GlobList::add(std::string_view glob, bool is_caseless, bool is_rule) {
+    Glob parsed{Glob::Kind::pattern, "", nullptr, glob.starts_with('!'), false};
     glob.remove_prefix(parsed.excludes ? 1 : 0);
     parsed.is_for_directories = glob.size() > 1 && glob.ends_with('/');
     glob.remove_suffix(parsed.is_for_directories ? 1 : 0);
+    glob.remove_suffix(parsed.is_for_directories && glob.ends_with('\\') ? 1 : 0);
     const bool is_anchored = glob.find('/') != glob.npos;
     glob.remove_prefix(glob.starts_with('/') ? 1 : 0);
-    std::string pattern =
-        "(?s:^" + std::string(is_anchored ? "" : "(?:.*/)?") + GlobWriter(glob).write() + "$)";
-    PatternOptions options;
-    options.patterns = {(is_caseless ? "(?-mu)(?i)" : "(?-mu)") + std::move(pattern)};
-    options.is_multi_line = true;
-    parsed.matcher = std::make_unique<Matcher>(options);
+    const auto is_literal = [&](std::string_view text) {
+        return !is_caseless && text.find_first_of("*?[{\\") == text.npos;
+    };
+    if (glob.empty() && !is_anchored) {
+        parsed.kind = Glob::Kind::end_of_name;  // a ! alone is for all names
+    } else if (is_literal(glob)) {
+        parsed.kind = is_anchored ? Glob::Kind::path : Glob::Kind::name;
+        parsed.literal = glob;
+    } else if (!is_anchored && glob.starts_with('*') && is_literal(glob.substr(1))) {
+        parsed.kind = Glob::Kind::end_of_name;
+        parsed.literal = glob.substr(1);
+    } else {
+        std::string pattern = "(?s:^" + std::string(is_anchored ? "" : "(?:.*/)?") +
+                              GlobWriter(glob, is_rule).write() + "$)";
+        PatternOptions options;
+        options.patterns = {(is_caseless ? "(?-mu)(?i)" : "(?-mu)") + std::move(pattern)};
+        options.is_multi_line = true;
+        parsed.matcher = std::make_unique<Matcher>(options);
+        ++num_patterns_;
+    }
     has_including_ = has_including_ || !parsed.excludes;
     globs_.push_back(std::move(parsed));
+}
+
+bool GlobList::Glob::matches(std::string_view path, std::string_view name) const {
+    switch (kind) {
+        case Kind::name:
+            return name == literal;
+        case Kind::end_of_name:
+            return name.ends_with(literal);
+        case Kind::path:
+            return path == literal;
+        case Kind::pattern:
+            break;
+    }
+    MatchSession session(*matcher);
+    session.prepare(path);
+    return session.find(path).has_value();
+}
+
+std::optional<bool> GlobList::last_match(std::string_view path, bool is_directory) const {
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    for (auto glob = globs_.rbegin(); glob != globs_.rend(); ++glob) {
+        if ((is_directory || !glob->is_for_directories) && glob->matches(path, name)) {
+            return !glob->excludes;
+        }
+    }
+    return std::nullopt;
 }
 
 std::optional<bool> GlobList::decide(std::string_view path, bool is_directory) const {
     while (path.starts_with("./") || path.starts_with('/')) {
         path.remove_prefix(path.starts_with('/') ? 1 : 2);  // as the PATH was given
     }
-    for (auto glob = globs_.rbegin(); glob != globs_.rend(); ++glob) {
-        if (glob->is_for_directories && !is_directory) {
-            continue;
-        }
-        MatchSession session(*glob->matcher);
-        session.prepare(path);
-        if (session.find(path)) {
-            return !glob->excludes;
-        }
+    if (const std::optional<bool> decision = last_match(path, is_directory)) {
+        return decision;
     }
     return is_directory || !has_including_ ? std::nullopt : std::optional(false);
 }

@@ -220,7 +220,7 @@ def test_random_searches(capfdbinary: Capture, tmp_path: Path, seed: int) -> Non
 
 VALUES = {"--engine": "cpu", "--color": "never", "--encoding": "none", "--type-add": "x:*.x", "--colors": "match:none"}
 VALUES |= {"--sort": "path", "--sortr": "path", "--glob": "*", "--iglob": "*", "--max-filesize": "9"}
-VALUES |= {"--type-not": "py", "--file": os.devnull}
+VALUES |= {"--type-not": "py", "--file": os.devnull, "--ignore-file": os.devnull}
 
 
 def test_options_without_effect_and_refused_ones(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from gompfs.mount.system.mount_table import mount_at
 from gompfs.mount.system.umount import is_stale
 
 FUSE_APIS = ("low", "high")
+_OF_LIBFUSE = "fuse: waitpid: Interrupted system call\n"
+"""libfuse 3.17 says this if a signal comes while it waits for a program that it runs; only with api=high."""
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def test_signals_unmount(mount, archive: Path, number: signal.Signals) -> None:
     assert mounted.stop(number) == 0
     assert not os.path.ismount(mounted.path)
     assert os.listdir(mounted.path) == []
-    assert mounted.log == ""
+    assert mounted.log.replace(_OF_LIBFUSE, "") == ""
 
 
 def test_a_signal_while_files_are_open(mount, archive: Path) -> None:
@@ -88,7 +90,7 @@ def test_a_signal_while_mounting(archive: Path, place: Path, fuse_api: str) -> N
             server.terminate()
             assert server.wait() == 0
             assert server.stderr is not None
-            assert server.stderr.read() == b""
+            assert server.stderr.read().replace(_OF_LIBFUSE.encode(), b"") == b""
         assert not os.path.ismount(place)
         assert os.listdir(place) == []
 

@@ -49,11 +49,13 @@ struct ListedFile {
 
 class FileList {
   public:
+    // Returns the content of a file, or nothing if it cannot be read.
+    using Read = std::function<std::optional<std::string>(std::uint64_t ino, LayoutView layout)>;
+
     // Lists the files at and below the roots: in the order of their bytes in the stream, or of the
     // paths below each root. Throws std::invalid_argument if the index is damaged, and SearchError
     // if there are too many roots for it, or ignore rules take too long. `read` reads ignore files.
     // The rows must outlive the list.
-    using Read = std::function<std::optional<std::string>(std::uint64_t ino, LayoutView layout)>;
     FileList(const FileRows& rows, const std::vector<SearchRoot>& roots, const PathGlobs& globs,
              const ListOptions& options, const Read& read);
 

@@ -20,17 +20,6 @@ constexpr std::size_t kMaxWarnings = 100, kShownOfLine = 200;
 constexpr std::string_view kNames[] = {".rgignore", ".ignore", ".gitignore"};
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool is_utf8(std::string_view text) {
-    while (!text.empty()) {
-        const std::size_t size = decode_utf8(text).size;
-        if (size == 0) {
-            return false;
-        }
-        text.remove_prefix(size);
-    }
-    return true;
-}
-
 }  // namespace
 
 IgnoreRules::IgnoreRules(const IgnoreOptions& options, Read read)
@@ -105,7 +94,7 @@ GlobList IgnoreRules::parse(const std::string& name, std::string_view text) {
         text.remove_prefix(end == text.npos ? text.size() : end + 1);
         line.remove_suffix(end != text.npos && line.ends_with('\r') ? 1 : 0);
         const std::string place = name + ": line " + std::to_string(number);
-        if (!is_utf8(line)) {
+        if (!is_valid_utf8(line)) {
             warn(place + ": not valid UTF-8; the rest of the file is not used");
             break;
         }

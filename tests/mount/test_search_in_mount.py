@@ -78,6 +78,19 @@ def test_encodings(capfdbinary: Capture, tmp_path: Path, mount: MountArchive) ->
         assert wanted[0] == 0
 
 
+def test_ignore_rules(capfdbinary: Capture, tmp_path: Path, mount: MountArchive) -> None:
+    """Paths in rules begin at their directory, also if the search begins below it."""
+    for name in ("a/kept", "a/b/left", "left"):
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_text("text\n")
+    (tmp_path / "tree" / ".ignore").write_text("/a/b/left\n/left\n")
+    pack(tmp_path / "tree.gomp", tmp_path / "tree")
+    mounted = mount(tmp_path / "tree.gomp").path
+    for place in (mounted, mounted / "a"):
+        assert run(["grep", "-l", "--ignore", "text", str(place)]) == 0
+        assert capfdbinary.readouterr() == (b"%s/a/kept\n" % os.fsencode(mounted), b"")
+
+
 def test_random_searches(capfdbinary: Capture, tmp_path: Path, mount: MountArchive) -> None:
     """The daemon and the command itself print the same, on stdout and stderr, and have the same exit status."""
     generator = random.Random(7)

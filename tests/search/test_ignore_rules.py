@@ -186,3 +186,30 @@ def test_hostile_rules_end_soon(tmp_path: Path, capfdbinary: Capture, rule: str)
     started = time.monotonic()
     assert _grep(capfdbinary, "--ignore", "--files", archive)[0] in (0, 2)
     assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize(("size", "counts"), [((1 << 20) - 1, True), (1 << 20, True), ((1 << 20) + 1, False)])
+def test_the_largest_ignore_file(tmp_path: Path, capfdbinary: Capture, size: int, counts: bool) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_text("text\n")
+    text = b"a\n#"
+    (tree / ".ignore").write_bytes(text + b"x" * (size - len(text)))
+    archive = _packed(tree)
+    status, found, errors = _grep(capfdbinary, "-l", "--ignore", "text", archive)
+    assert (status, found) == ((1, b"") if counts else (0, b"a\n"))
+    assert errors == (b"" if counts else b"gompfs: warning: .ignore: not used: it is larger than 1 MiB\n")
+    status, found, errors = _grep(capfdbinary, "-l", "--ignore-file", tree / ".ignore", "text", archive)
+    assert status == (1 if counts else 2)
+    assert (b"larger than 1 MiB" in errors) is not counts
+
+
+@pytest.mark.parametrize("before", [9_998, 9_999, 10_000])
+def test_the_most_rules_of_a_file(tmp_path: Path, capfdbinary: Capture, before: int) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_text("text\n")
+    (tree / ".ignore").write_text("b\n" * before + "a\n")
+    status, _, errors = _grep(capfdbinary, "-l", "--ignore", "text", _packed(tree))
+    assert status == (1 if before < 10_000 else 0)
+    assert (b"line 10001: too many rules" in errors) is (before == 10_000)

@@ -22,9 +22,9 @@ class ContentRecord {
   public:
     enum class Kind { matched, context, gap };
 
-    // Has no effect after much was added. A gap has no lines.
+    // Has no effect once the record has become too large. A gap has no lines.
     void add(Kind kind, const FoundLines* lines);
-    // Ends the record, after which it is not changed. has_end: the sink was told the end.
+    // Ends the record; nothing is added later. has_end: the sink was told that the file ended.
     void finish(const FileCounts& counts, bool has_end);
 
     // Whether all was added.
@@ -71,7 +71,7 @@ class ContentCache {
         bool is_root;  // what a NUL means depends on it
     };
 
-    // Whether it is worth the while to remember what is found in a file.
+    // Whether to remember what is found in a file: not if it is small, or has very many extents.
     static bool is_for(const LayoutView& layout);
 
     // Returns the record of a file with the same content, or nullptr.

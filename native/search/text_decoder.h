@@ -92,7 +92,7 @@ class TextDecoder {
         std::visit([&](auto& decoder) { decoder.finish(text); }, decoder_);
     }
 
-    // So many bytes of UTF-8 may come of one byte.
+    // The most bytes of UTF-8 that one byte can become.
     static constexpr std::size_t kGrowth = 3;
 
   private:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from gompfs.mount.system.observe import MountState, observe_mounts
@@ -24,3 +25,11 @@ def observe_anew(place: Path) -> MountState:
         if state.value("gompfs_uptime_seconds") > first.value("gompfs_uptime_seconds"):
             return state
     raise AssertionError(f"{place}: the metrics stay as they were at {first.value('gompfs_uptime_seconds')} s")
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    """Waits until a mount shows what a test expects, at most 30 s."""
+    deadline = time.monotonic() + 30
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

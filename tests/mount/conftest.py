@@ -72,23 +72,14 @@ class Mount:
 MountArchive = Callable[..., Mount]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs the tests of modules with `FUSE_APIS = ("low", "high")` with both APIs, other tests with the default one."""
-    if "fuse_api" in metafunc.fixturenames:
-        first, *others = getattr(metafunc.module, "FUSE_APIS", ("low",))
-        if metafunc.definition.get_closest_marker("shared_by_apis"):
-            others = [pytest.param(api, marks=pytest.mark.slow) for api in others]
-        metafunc.parametrize("fuse_api", [first, *others], scope="session")
-
-
 @pytest.fixture
-def mount(tmp_path: Path, fuse_api: str) -> Iterator[MountArchive]:
+def mount(tmp_path: Path) -> Iterator[MountArchive]:
     """Mounts an archive, by default at a new mount point."""
     mounts: list[Mount] = []
 
     def make(archive: Path, *options: str, path: Path | None = None) -> Mount:
         place = path or tmp_path / f"mount-{len(mounts)}"
-        mounts.append(Mount(archive, place, f"api={fuse_api}", *options))
+        mounts.append(Mount(archive, place, *options))
         return mounts[-1]
 
     yield make
@@ -103,9 +94,9 @@ def mount_type() -> type[Mount]:
 
 
 @pytest.fixture(scope="module")
-def mounted(archive: Path, fuse_api: str) -> Iterator[Path]:
+def mounted(archive: Path) -> Iterator[Path]:
     """The module's archive, mounted once for all its tests."""
-    served = Mount(archive, archive.parent / f"mounted-{fuse_api}", f"api={fuse_api}")
+    served = Mount(archive, archive.parent / "mounted")
     yield served.path
     served.clean_up()
 
@@ -119,9 +110,9 @@ def odd_archive(shared_odd_tree: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def odd_mount(odd_archive: Path, fuse_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def odd_mount(odd_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The archive of the odd tree, mounted once for all tests that only read."""
-    mounted = Mount(odd_archive, tmp_path_factory.mktemp("mount") / "odd", f"api={fuse_api}")
+    mounted = Mount(odd_archive, tmp_path_factory.mktemp("mount") / "odd")
     yield mounted.path
     mounted.clean_up()
 

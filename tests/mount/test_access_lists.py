@@ -29,7 +29,6 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to become somebody else"
 )
 
-FUSE_APIS = ("low", "high")
 ALICE, BOB, CAROL, STAFF, GUESTS = 4001, 4002, 4003, 4100, 4200
 USERS = {ALICE: (STAFF,), BOB: (GUESTS,), CAROL: (STAFF, GUESTS)}
 
@@ -119,7 +118,6 @@ def random_acl(rng: random.Random) -> str:
     return ",".join([*entries, f"mask::{rights()}", f"other::{rights()}"])
 
 
-@pytest.mark.shared_by_apis
 @pytest.mark.parametrize("how", ["", "follow", "subdir_per_archive"])
 def test_random_lists(mount, tmp_path: Path, how: str) -> None:
     """All users get the same answers as from the file system that was packed."""
@@ -145,7 +143,6 @@ def test_random_lists(mount, tmp_path: Path, how: str) -> None:
         assert read_as(top, paths, uid) == expected
 
 
-@pytest.mark.shared_by_apis
 def test_umask_takes_rights_of_lists_away(mount, tree: Path, tmp_path: Path) -> None:
     write(tree / "other", 0o666, f"user::rw-,user:{BOB}:rw-,group::rw-,mask::rw-,other::rw-")
     # Bob may enter the root only by its ACL.
@@ -160,18 +157,13 @@ def test_umask_takes_rights_of_lists_away(mount, tree: Path, tmp_path: Path) -> 
     assert set(read_as(closed.path, PATHS, BOB).values()) == {"EACCES"}
 
 
-def test_a_kernel_that_cannot_apply_them(
-    monkeypatch: pytest.MonkeyPatch, tree: Path, tmp_path: Path, fuse_api: str
-) -> None:
+def test_a_kernel_that_cannot_apply_them(monkeypatch: pytest.MonkeyPatch, tree: Path, tmp_path: Path) -> None:
     """The mount is refused: the kernel would give rights that the ACLs take away."""
     pack(tmp_path / "a.gomp", tree)
-    if fuse_api == "low":
-        monkeypatch.setattr(session, "answer_init", lambda *_arguments: (False, False))
-    else:
-        monkeypatch.setattr("gompfs.mount.fuse.high_level._CAN_APPLY_ACLS", 1 << 31)  # libfuse knows no such feature
+    monkeypatch.setattr(session, "answer_init", lambda *_arguments: (False, False))
     place = tmp_path / "mount"
     place.mkdir()
-    options = MountOptions(api=fuse_api, allow_other=True)
+    options = MountOptions(allow_other=True)
     with Snapshots(os.fspath(tmp_path / "a.gomp"), Archive, options) as content:
         mounting = service._session(os.fspath(place), "source", options)
         try:
@@ -182,7 +174,6 @@ def test_a_kernel_that_cannot_apply_them(
     assert not os.path.ismount(place)
 
 
-@pytest.mark.shared_by_apis
 def test_without_allow_other_the_mounting_user_reads_all(mount, tree: Path, tmp_path: Path) -> None:
     pack(tmp_path / "a.gomp", tree)
     mounted = mount(tmp_path / "a.gomp")
@@ -210,7 +201,6 @@ MALFORMED = {
 }
 
 
-@pytest.mark.shared_by_apis
 def test_malformed_lists_give_nobody_rights(mount, tmp_path: Path) -> None:
     root = tmp_path / "tree"
     for name in (*MALFORMED, "good"):
@@ -270,7 +260,6 @@ def test_statistics_are_refused_as_files_are(mount, tree: Path, tmp_path: Path) 
     assert read_as(public / "stats", ["wordcount", "files/denied/wordcount"], ALICE)["wordcount"] != "EACCES"
 
 
-@pytest.mark.shared_by_apis
 def test_lists_that_refuse_nobody_keep_statistics_open(mount, tmp_path: Path) -> None:
     root = tmp_path / "tree"
     write(root / "a", 0o644, f"user::rw-,user:{ALICE}:rw-,group::r--,mask::r--,other::r--")
@@ -280,7 +269,6 @@ def test_lists_that_refuse_nobody_keep_statistics_open(mount, tmp_path: Path) ->
     assert read_as(mounted / "stats", ["wordcount"], BOB) == {"wordcount": "a\t1\nof\t1\nsecret\t1\nwords\t1\n"}
 
 
-@pytest.mark.shared_by_apis
 def test_grep_asks_the_daemon_only_for_its_users(
     mount, gompfs_command: Callable[..., subprocess.CompletedProcess[str]], tree: Path, tmp_path: Path
 ) -> None:
@@ -293,11 +281,9 @@ def test_grep_asks_the_daemon_only_for_its_users(
 
 
 def test_ls_marks_them(
-    gompfs_command: Callable[..., subprocess.CompletedProcess[str]], tree: Path, tmp_path: Path, fuse_api: str
+    gompfs_command: Callable[..., subprocess.CompletedProcess[str]], tree: Path, tmp_path: Path
 ) -> None:
     """GNU ls writes a plus after the mode of a file with an ACL."""
-    if fuse_api == "high":
-        return
     pack(tmp_path / "a.gomp", tree)
     lines = gompfs_command("ls", "-lR", tmp_path / "a.gomp").stdout.splitlines()
     marked = {line.split()[-1]: line.split()[0] for line in lines}

@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from forged_index import forge_index
+from mount_states import wait_until
 from tree_helpers import add, pack
 
 from gompfs.archive import Archive
 from gompfs.mount.system.observe import observe_mounts
 from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
-
-FUSE_APIS = ("low", "high")
 
 _LOOK_SECONDS = 1.3  # until a mount that follows has noticed another file
 
@@ -47,14 +45,7 @@ def replace(archive: Path, number: int = 0) -> None:
     os.replace(archive.parent / "b.gomp", archive)
 
 
-def wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def test_a_replaced_file(mount, archive: Path, fuse_api: str) -> None:
+def test_a_replaced_file(mount, archive: Path) -> None:
     mounted = mount(archive, "follow,stats=visible")
     assert sorted(os.listdir(mounted.path)) == [".gompfs", "d", "gone", "stats"]
     assert not os.path.lexists(mounted / "link")  # the kernel caches that the name does not exist
@@ -81,8 +72,7 @@ def test_a_replaced_file(mount, archive: Path, fuse_api: str) -> None:
     os.close(opened)
     os.close(directory)
     (state,) = observe_mounts([os.path.realpath(mounted.path)])
-    if fuse_api == "low":
-        assert state.value("gompfs_request_seconds_count", request="read", path="fast") >= 48
+    assert state.value("gompfs_request_seconds_count", request="read", path="fast") >= 48
     assert mounted.stop() == 0
     assert mounted.log == f"gompfs: the mount now shows generation 1 of {archive}\n"
 
@@ -103,7 +93,6 @@ def test_following_an_add(mount, archive: Path, tmp_path: Path) -> None:
     assert mounted.stop() == 0
 
 
-@pytest.mark.shared_by_apis
 def test_an_invalid_archive_is_not_shown(mount, archive: Path) -> None:
     """While the path names a file that is not a valid archive, or no file, the mount keeps showing the old archive."""
     mounted = mount(archive, "follow")
@@ -124,7 +113,6 @@ def test_an_invalid_archive_is_not_shown(mount, archive: Path) -> None:
     assert "Traceback" not in mounted.log
 
 
-@pytest.mark.shared_by_apis
 def test_without_follow_a_mount_does_not_change(mount, archive: Path) -> None:
     mounted = mount(archive)
     replace(archive)
@@ -133,7 +121,6 @@ def test_without_follow_a_mount_does_not_change(mount, archive: Path) -> None:
     assert (mounted / "d/file").read_bytes() == OLD
 
 
-@pytest.mark.shared_by_apis
 def test_an_archive_without_the_mounted_subdirectory(mount, archive: Path, tmp_path: Path) -> None:
     """With subdir=, a new archive without that directory is not shown; a later one that has it is."""
     mounted = mount(archive, "follow,subdir=d")
@@ -171,7 +158,6 @@ def test_only_a_few_old_snapshots_are_kept(archive: Path) -> None:
             assert archives[number].blocks.capacity == (32 << 20) // archives[number].block_size
 
 
-@pytest.mark.shared_by_apis
 def test_inode_numbers_that_are_too_large(mount, archive: Path) -> None:
     """Inode numbers of 2^48 and more would be mistaken for nodes of other snapshots.
 
@@ -196,7 +182,7 @@ def test_inode_numbers_that_are_too_large(mount, archive: Path) -> None:
     assert len(content) > 0
 
 
-def test_names_of_the_new_archive_come_from_its_index(mount, archive: Path, fuse_api: str) -> None:
+def test_names_of_the_new_archive_come_from_its_index(mount, archive: Path) -> None:
     """The C++ core, not Python, answers lookups in a new archive too. Entries of the old archive can still be used."""
 
     def tree(number: int) -> Path:
@@ -218,9 +204,8 @@ def test_names_of_the_new_archive_come_from_its_index(mount, archive: Path, fuse
         for name in names:
             assert os.listdir(mounted / f"d/{name}/sub") == [str(number)]
         (state,) = observe_mounts([os.path.realpath(mounted.path)])
-        if fuse_api == "low":
-            in_python = state.value("gompfs_request_seconds_count", request="other", path="slow")
-            assert in_python < 150  # of the 1,200 requests to this archive
-            assert os.listdir(f"/proc/self/fd/{opened}/sub") == ["0"]
+        in_python = state.value("gompfs_request_seconds_count", request="other", path="slow")
+        assert in_python < 150  # of the 1,200 requests to this archive
+        assert os.listdir(f"/proc/self/fd/{opened}/sub") == ["0"]
     os.close(opened)
     assert mounted.stop() == 0

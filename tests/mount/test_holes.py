@@ -18,8 +18,6 @@ from tree_helpers import pack
 import gompfs
 from gompfs.archive import Archive
 
-FUSE_APIS = ("low", "high")
-
 KIB, GIB = 1 << 10, 1 << 30
 # File name: its size, and the ranges (offset, size) where data is written.
 FILES: dict[str, tuple[int, list[tuple[int, int]]]] = {
@@ -135,7 +133,7 @@ def test_blocks_in_changed_directories_and_inodes(
         check_ranges(found, name if name in FILES else "only-a-hole", tree / (name if name in FILES else "only-a-hole"))
 
 
-def test_several_archives(archive: Path, tree: Path, tmp_path: Path, gompfs_command, fuse_api: str) -> None:
+def test_several_archives(archive: Path, tree: Path, tmp_path: Path, gompfs_command) -> None:
     """Checks files of a directory merged from several archives, and of a directory that only one archive has."""
     (tmp_path / "more/below").mkdir(parents=True)
     with open(tmp_path / "more/below/more", "wb") as file:
@@ -143,7 +141,7 @@ def test_several_archives(archive: Path, tree: Path, tmp_path: Path, gompfs_comm
     pack(tmp_path / "more.gomp", tmp_path / "more")
     place = tmp_path / "place"
     place.mkdir()
-    done = gompfs_command("mount", "-o", f"api={fuse_api}", "--union", archive, tmp_path / "more.gomp", place)
+    done = gompfs_command("mount", "--union", archive, tmp_path / "more.gomp", place)
     assert (done.returncode, done.stderr) == (0, "")
     try:
         listed = dict(line.split() for line in output("find", place, "-printf", "%P %b\n").splitlines()[1:])

@@ -16,7 +16,6 @@ from gompfs.statistics.tasks import TASKS
 if TYPE_CHECKING:
     from conftest import MountArchive
 
-FUSE_APIS = ("low", "high")
 
 FILES = ["README", "binary-files", "info", "metrics", "metrics.json", "sort", "wordcount"]
 DIRECTORIES = ["count", "files", "files-with", "grep", "phrase", "tables", "word"]
@@ -76,7 +75,6 @@ def test_a_listing_shows_what_there_is(mount: MountArchive, archive: Path) -> No
         "du -a .",
     ],
 )
-@pytest.mark.shared_by_apis
 def test_programs_that_walk_the_tree(mount: MountArchive, archive: Path, command: str) -> None:
     """Only the two word counts are computed, which are small."""
     mounted = mount(archive, "stats=visible")

@@ -19,8 +19,6 @@ from gompfs.errors import OptionError
 from gompfs.mount.system.mount_table import mount_at
 from gompfs.options import MOUNT_OPTIONS, MountOptions, format_size, parse_size
 
-FUSE_APIS = ("low", "high")
-
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -225,7 +223,6 @@ def test_verify_option(mount, tree: Path, archive: Path) -> None:
     assert (mounted / "d/file").read_bytes() == b"content\n" * 100
 
 
-@pytest.mark.shared_by_apis
 def test_subdir_mounts_one_directory(mount, tree: Path, tmp_path: Path) -> None:
     (tree / "d/e").mkdir()
     (tree / "d/e/link").symlink_to("../file")
@@ -269,8 +266,8 @@ def test_readahead_of_the_kernel(mount, archive: Path) -> None:
         assert int(setting.read_text()) == size
 
 
-def test_api(mount, archive: Path, tmp_path: Path, gompfs_command, fuse_api: str) -> None:
-    assert f"\nfuse_api\t{fuse_api}\n" in (mount(archive) / "stats/info").read_text()
+def test_api(mount, archive: Path, tmp_path: Path, gompfs_command) -> None:
+    assert "\nfuse_api\tlow\n" in (mount(archive) / "stats/info").read_text()
     assert "fuse_api" not in gompfs_command("stats", archive, "info").stdout
     (tmp_path / "place").mkdir()
     done = gompfs_command("mount", "-o", "api=high,passthrough_size=1G", archive, tmp_path / "place")
@@ -278,7 +275,6 @@ def test_api(mount, archive: Path, tmp_path: Path, gompfs_command, fuse_api: str
     assert done.stderr == f"gompfs: {tmp_path / 'place'}: passthrough_size needs api=low\n"
 
 
-@pytest.mark.shared_by_apis
 def test_the_size_of_an_open_metrics_file_is_exact(mount, archive: Path) -> None:
     mounted = mount(archive)
     for _ in range(2):

@@ -28,8 +28,6 @@ from gompfs.errors import (
 from gompfs.mount.fuse.errno_map import errno_of, is_expected
 from gompfs.mount.metric_set import samples_of
 
-FUSE_APIS = ("low", "high")
-
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> tuple[Path, int, int]:
@@ -92,14 +90,14 @@ def test_metrics_of_a_mount_without_damage(damaged: tuple[Path, int, int], mount
     assert "gompfs_damaged_blocks 0\n" in text
 
 
-def test_a_log_file(damaged: tuple[Path, int, int], tmp_path: Path, mount_type, fuse_api: str, monkeypatch) -> None:
+def test_a_log_file(damaged: tuple[Path, int, int], tmp_path: Path, mount_type, monkeypatch) -> None:
     """The daemon in the background has only syslog otherwise. A rotated file is made anew."""
     archive, _, _ = damaged
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "mnt"
     command = [sys.executable, "-P", "-m", "gompfs"]
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    options = ["-o", f"log=mount.log,api={fuse_api}"]
+    options = ["-o", "log=mount.log"]
     subprocess.run([*command, "mount", *options, archive, place], env=environment, check=True)
     try:
         for number in (1, 2):

@@ -14,8 +14,6 @@ from tree_helpers import add, list_directory, pack
 from gompfs.archive import Archive
 from gompfs.codec import Codec
 
-FUSE_APIS = ("low", "high")
-
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -27,9 +25,7 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "options", [(), ("passthrough_size=64M",), ("engine=reference",), ("verify",), ("cache_size=32K",)]
 )
-def test_reads(options: tuple[str, ...], tree: Path, tmp_path: Path, mount, fuse_api: str) -> None:
-    if options[:1] == ("passthrough_size=64M",) and fuse_api == "high":
-        pytest.skip("passthrough_size needs api=low")
+def test_reads(options: tuple[str, ...], tree: Path, tmp_path: Path, mount) -> None:
     mounted = mount(tmp_path / "a.gomp", *options)
     content = (tree / "texts/0").read_bytes()
     rng = random.Random(7)

@@ -9,8 +9,6 @@ import pytest
 from manifests import GOLDEN, entry_lines, num_links, read_manifest
 from tree_helpers import list_directory
 
-FUSE_APIS = ("low", "high")
-
 
 @pytest.mark.parametrize("name", ["v1/tree", "v1/generations", "v2/tree", "v2/parts", "v2/generations"])
 def test_mounted(mount: Callable[..., Any], name: str) -> None:

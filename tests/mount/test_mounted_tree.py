@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from tree_helpers import list_directory, pack
 
-FUSE_APIS = ("low", "high")
-
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "LC_ALL": "C"}

@@ -13,7 +13,6 @@ from tree_helpers import add, list_directory, pack
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 
-FUSE_APIS = ("low", "high")
 BLOCK_SIZE = 16 << 10
 PART_SIZE = 3 * BLOCK_SIZE + 500
 
@@ -31,10 +30,8 @@ def test_everything_is_the_same(shared_odd_tree: Path, mounted: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("passthrough_size=64M",), ("engine=reference",), ("cache_size=1M",)])
-def test_random_reads(options: tuple[str, ...], tmp_path: Path, mount, fuse_api: str) -> None:
+def test_random_reads(options: tuple[str, ...], tmp_path: Path, mount) -> None:
     """Reads of a file that lies in many parts, at any offset, with several caches and decoders."""
-    if options[:1] == ("passthrough_size=64M",) and fuse_api == "high":
-        pytest.skip("passthrough_size needs api=low")
     rng = random.Random(5)
     (tmp_path / "tree").mkdir()
     words = [b"part", b"block", b"short", b"\n"]

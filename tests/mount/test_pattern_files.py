@@ -23,7 +23,6 @@ from gompfs.search import ArchiveSearch
 if TYPE_CHECKING:
     from conftest import Mount
 
-FUSE_APIS = ("low", "high")
 
 FILES = {"a/one": "foo bar\nnothing\nfoo/bar 100%\n", "b": "bar\nfoo\n", "c": "nothing\n"}
 

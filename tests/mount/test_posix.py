@@ -23,7 +23,6 @@ from tree_helpers import pack
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make devices and bind mounts")
 
-FUSE_APIS = ("low", "high")
 
 Call = Callable[[Path], Any]
 LONGEST_NAME = "n" * 255

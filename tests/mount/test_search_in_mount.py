@@ -37,7 +37,6 @@ from gompfs.search.messages import Message
 if TYPE_CHECKING:
     from conftest import Mount
 
-FUSE_APIS = ("low", "high")
 ERROR = 2
 NOBODY = 65534
 

@@ -15,7 +15,6 @@ from tree_helpers import pack
 
 from gompfs.mount.metric_set import samples_of
 
-FUSE_APIS = ("low", "high")
 NAMES = ("one", "two", "three")
 CONTENTS = {name: os.urandom(100_000) for name in NAMES}
 
@@ -46,13 +45,13 @@ def archives(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def mount_all(tmp_path: Path, fuse_api: str, gompfs_command) -> Iterator[Callable[..., Path]]:
+def mount_all(tmp_path: Path, gompfs_command) -> Iterator[Callable[..., Path]]:
     """Mounts archives with a daemon."""
     place = tmp_path / "place"
     place.mkdir()
 
     def run(archives: list[Path], *arguments: str) -> Path:
-        done = gompfs_command("mount", "-o", f"api={fuse_api}", *arguments, *archives, place)
+        done = gompfs_command("mount", *arguments, *archives, place)
         assert (done.returncode, done.stderr) == (0, "")
         return place
 
@@ -125,9 +124,8 @@ def test_a_directory_per_archive(mount_all, archives: list[Path], tmp_path: Path
         (place / "new").mkdir()
 
 
-@pytest.mark.shared_by_apis
 @pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
-def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path, how: str, fuse_api: str) -> None:
+def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path, how: str) -> None:
     """The C++ core, not Python, answers lookups, except in merged directories."""
     archives = []
     for name in ("one", "two"):
@@ -146,10 +144,10 @@ def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path
     counts = {
         path: state.value("gompfs_request_seconds_count", request="other", path=path) for path in ("fast", "slow")
     }
-    assert (counts["fast"] > 600 and counts["slow"] < 250) or fuse_api == "high"
+    assert counts["fast"] > 600
+    assert counts["slow"] < 250
 
 
-@pytest.mark.shared_by_apis
 @pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
 def test_each_archive_has_its_statistics(mount_all, archives: list[Path], how: str) -> None:
     place = mount_all(archives, how, "-o", "stats=visible,cache_size=48M")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from conftest import MountArchive
 
-FUSE_APIS = ("low", "high")
 Capture = pytest.CaptureFixture[bytes]
 NOBODY = 65534
 

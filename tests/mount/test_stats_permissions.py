@@ -25,7 +25,6 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to become somebody else"
 )
 
-FUSE_APIS = ("low", "high")
 NOBODY = 65534
 TASKS = (
     *("wordcount", "sort", "inverted_index", "term_vector", "sequence_count", "ranked_inverted_index", "tfidf"),
@@ -124,9 +123,8 @@ def test_protected_files(mount, protected: Path, options: tuple[str, ...]) -> No
     check_protected(mounted / ".gompfs/stats")
 
 
-def test_with_passthrough(mount, protected: Path, fuse_api: str) -> None:
-    if fuse_api == "low":
-        check_protected(mount(protected, "allow_other", "passthrough_size=64M") / "stats")
+def test_with_passthrough(mount, protected: Path) -> None:
+    check_protected(mount(protected, "allow_other", "passthrough_size=64M") / "stats")
 
 
 def test_with_a_grammar(mount, protected: Path) -> None:
@@ -134,7 +132,6 @@ def test_with_a_grammar(mount, protected: Path) -> None:
     check_protected(mount(protected, "allow_other") / "stats")
 
 
-@pytest.mark.shared_by_apis
 def test_a_file_that_its_group_may_not_read(mount, tmp_path: Path) -> None:
     """The group of a file of mode 0604 is refused what all others may do."""
     tree = make_tree(tmp_path / "refused", {"file": ("secret words\n", 0o604)}, {})
@@ -146,7 +143,6 @@ def test_a_file_that_its_group_may_not_read(mount, tmp_path: Path) -> None:
     assert "secret\t1\n" in (stats / "wordcount").read_text()
 
 
-@pytest.mark.shared_by_apis
 def test_a_group_reads_statistics_of_its_file(mount, protected: Path) -> None:
     mounted = mount(protected, "allow_other")
     assert cat(mounted.path, "group") == "words of a group\n"
@@ -154,7 +150,6 @@ def test_a_group_reads_statistics_of_its_file(mount, protected: Path) -> None:
     assert cat(mounted / "stats", "files/group/wordcount", uid=4242) is None
 
 
-@pytest.mark.shared_by_apis
 def test_other_paths_of_a_hard_link_are_not_disclosed(mount, protected: Path) -> None:
     """A file has one name in a public directory and one in a private directory; the private path is not disclosed."""
     mounted = mount(protected, "allow_other")
@@ -163,7 +158,6 @@ def test_other_paths_of_a_hard_link_are_not_disclosed(mount, protected: Path) ->
     assert line.startswith("public/link\t")
 
 
-@pytest.mark.shared_by_apis
 def test_a_refused_statistic_is_not_computed(mount, tmp_path: Path) -> None:
     """A user who may not read a statistic is refused at once, and the daemon does not compute the statistic."""
     words = " ".join(f"w{number * 7919 % 50_021}" for number in range(2_000_000))
@@ -185,7 +179,6 @@ def test_open_archives_stay_open(mount, open_archive: Path) -> None:
     assert as_user(mounted / "stats", "cat", "word/nowhere").stderr.endswith("No such file or directory\n")
 
 
-@pytest.mark.shared_by_apis
 @pytest.mark.parametrize(
     ("option", "is_open"),
     [
@@ -208,7 +201,6 @@ def test_permissions_follow_the_modes_shown(mount, open_archive: Path, option: s
         assert cat(stats, "files/d/file/wordcount", uid=4242)
 
 
-@pytest.mark.shared_by_apis
 def test_an_owner_of_all_must_be_able_to_read_all(mount, tmp_path: Path) -> None:
     files = {"a": ("words\n", 0o644), "b": ("secret words\n", 0o040)}
     pack(tmp_path / "a.gomp", make_tree(tmp_path / "tree", files, {}))
@@ -217,7 +209,6 @@ def test_an_owner_of_all_must_be_able_to_read_all(mount, tmp_path: Path) -> None
     assert cat(mounted / "stats", "wordcount", uid=4242) is None
 
 
-@pytest.mark.shared_by_apis
 @pytest.mark.parametrize("mode", [0o700, 0o711, 0o744])
 def test_modes_of_directories_matter(mount, tmp_path: Path, mode: int) -> None:
     """A directory that may not be searched or listed hides the names in it, and perhaps the files."""
@@ -227,7 +218,6 @@ def test_modes_of_directories_matter(mount, tmp_path: Path, mode: int) -> None:
     assert "file" not in as_user(mounted / "stats", "ls", "files/d").stdout or mode == 0o744
 
 
-@pytest.mark.shared_by_apis
 def test_statistics_can_be_made_public(mount, protected: Path) -> None:
     for options in (("stats=public",), ("stats=visible", "stats=public")):
         mounted = mount(protected, "allow_other", *options)
@@ -240,13 +230,11 @@ def test_statistics_can_be_made_public(mount, protected: Path) -> None:
 
 
 @pytest.mark.parametrize("several", ["union", "subdir_per_archive"])
-def test_several_archives(
-    gompfs_command, protected: Path, open_archive: Path, tmp_path: Path, several: str, fuse_api: str
-) -> None:
+def test_several_archives(gompfs_command, protected: Path, open_archive: Path, tmp_path: Path, several: str) -> None:
     """The permissions of each archive's statistics follow from its own files."""
     place = tmp_path / "both"
     place.mkdir()
-    options = f"api={fuse_api},allow_other,{several}"
+    options = f"allow_other,{several}"
     assert gompfs_command("mount", "-o", options, protected, open_archive, place).returncode == 0
     try:
         assert cat(place / "stats/open", "wordcount")
@@ -255,7 +243,6 @@ def test_several_archives(
         assert gompfs_command("umount", place).returncode == 0
 
 
-@pytest.mark.shared_by_apis
 def test_follow_looks_at_each_archive(mount, protected: Path, open_archive: Path) -> None:
     mounted = mount(open_archive, "allow_other", "follow")
     assert cat(mounted / "stats", "wordcount")
@@ -267,7 +254,6 @@ def test_follow_looks_at_each_archive(mount, protected: Path, open_archive: Path
     check_protected(mounted / "stats")
 
 
-@pytest.mark.shared_by_apis
 def test_paths_of_binary_files(mount, tmp_path: Path) -> None:
     """They are names of files, and so must be protected too."""
     root = make_tree(tmp_path / "tree", {"private/key": ("\0binary\0" * 100, 0o600)}, {"private": 0o700})

@@ -24,8 +24,6 @@ from gompfs.mount.virtual_files import VirtualFile
 from gompfs.statistics import temporary_files
 from gompfs.statistics.report import Report
 
-FUSE_APIS = ("low", "high")
-
 SECONDS = 20
 MIB = 1 << 20
 

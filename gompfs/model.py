@@ -42,11 +42,6 @@ class PartKind(IntEnum):
 TEXT_KINDS = frozenset({PartKind.TEXT, PartKind.GRAMMAR})
 
 
-def word_rules_of(version: int) -> tuple[str, ...]:
-    """Returns the word rules that archives of a format version can have."""
-    return WORD_RULES if version > 1 else WORD_RULES[:2]
-
-
 class Inode(NamedTuple):
     """One inode as stored. `mode` includes the file type bits, times are nanoseconds since the epoch, sizes are bytes.
 
@@ -155,7 +150,7 @@ class Parts:
 class Segment(NamedTuple):
     """The blocks of the solid stream that one pack or add wrote. They are numbered from `first_block` on.
 
-    In format version 1, a segment is one part of kind DATA. A segment without bytes has no parts.
+    A segment without bytes has no parts.
     """
 
     number: int

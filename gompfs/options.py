@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from gompfs.codec import DEFAULT_BLOCK_SIZE, DEFAULT_LEVEL, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, Codec, CodecOptions
 from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import OptionError
-from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES, word_rules_of
+from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 
 
 @dataclass(frozen=True)
 class PackOptions:
     """How an archive is packed. Sizes are in bytes; `jobs` 0 means one thread per core.
 
-    `codec` None means gompresso-tadoc, which stores text as grammars, or gompresso-bit without statistics and in
-    archives of version 1. `version` is the format version of a new archive; `add` keeps that of the archive. With
-    `part_size`, which version 2 allows, a part of the stream ends after that many bytes. `dictionary_size` 0 means that
-    the archive gets no dictionary, None that its size depends on that of the sources; `add` ignores it. With `check`,
-    blocks are decoded when they are encoded, and everything is read back before it becomes visible.
+    `codec` None means gompresso-tadoc, which stores text as grammars, or gompresso-bit without statistics. With
+    `part_size`, a part of the stream ends after that many bytes. `dictionary_size` 0 means that the archive gets no
+    dictionary, None that its size depends on that of the sources; `add` ignores it. With `check`, blocks are decoded
+    when they are encoded, and everything is read back before it becomes visible.
     """
 
     codec: Codec | None = None
@@ -35,22 +34,15 @@ class PackOptions:
     owner: int | None = None
     group: int | None = None
     force: bool = False
-    version: int = 2
     part_size: int | None = None
     dictionary_size: int | None = None
     check: bool = True
 
     def __post_init__(self) -> None:
-        if self.version not in (1, 2):
-            raise OptionError(f"format version {self.version} is not 1 or 2")
-        if self.codec is Codec.GOMPRESSO_TADOC and self.version == 1:
-            raise OptionError(
-                "archives of format version 1 cannot have the codec gompresso-tadoc; `gompfs repack` makes version 2"
-            )
         if self.codec is Codec.GOMPRESSO_TADOC and not self.stats:
             raise OptionError("the codec gompresso-tadoc always stores what statistics need; use gompresso-bit")
-        if self.part_size is not None and (self.part_size < 1 or self.version == 1):
-            raise OptionError("only format version 2 has parts, of one byte or more")
+        if self.part_size is not None and self.part_size < 1:
+            raise OptionError("a part has one byte or more")
         if not MIN_BLOCK_SIZE <= self.block_size <= MAX_BLOCK_SIZE or self.block_size & (self.block_size - 1):
             limits = f"{MIN_BLOCK_SIZE} and {MAX_BLOCK_SIZE}"
             raise OptionError(f"block size {self.block_size} is not a power of two between {limits}")
@@ -60,9 +52,8 @@ class PackOptions:
             raise OptionError(
                 f"the codec gompresso-tadoc cannot use the grammar builder {self.grammar_builder}; use gompresso-bit"
             )
-        if self.words not in (known := word_rules_of(self.version)):
-            what = f"format version {self.version} has no" if self.words in WORD_RULES else "unknown"
-            raise OptionError(f"{what} word rule {self.words!r}; use {' or '.join(known)}")
+        if self.words not in WORD_RULES:
+            raise OptionError(f"unknown word rule {self.words!r}; use {' or '.join(WORD_RULES)}")
         self._check_dictionary()
         self.data_codec()  # raises OptionError for an unknown level
 
@@ -70,8 +61,7 @@ class PackOptions:
         size = self.dictionary_size
         if size and not self.can_have_dictionary:
             raise OptionError(
-                "only archives of format version 2 have a dictionary, and only with the codec gompresso-bit: "
-                "use --codec gompresso-bit or --no-stats"
+                "only archives with the codec gompresso-bit have a dictionary: use --codec gompresso-bit or --no-stats"
             )
         if size is not None and not 0 <= size <= MAX_DICTIONARY_SIZE:
             raise OptionError(f"a dictionary of {size} bytes is larger than {MAX_DICTIONARY_SIZE} bytes")
@@ -80,14 +70,13 @@ class PackOptions:
     def text_as_grammar(self) -> bool:
         """If text is stored as grammars of parts (codec gompresso-tadoc)."""
         if self.codec is None:
-            return self.version > 1 and self.stats
+            return self.stats
         return self.codec is Codec.GOMPRESSO_TADOC
 
     @property
     def can_have_dictionary(self) -> bool:
         """If a new archive can have a dictionary: all content is stored by the codec gompresso-bit."""
-        is_bit = self.data_codec().codec is Codec.GOMPRESSO_BIT
-        return self.version > 1 and is_bit and not self.text_as_grammar
+        return self.data_codec().codec is Codec.GOMPRESSO_BIT and not self.text_as_grammar
 
     def data_codec(self) -> CodecOptions:
         """Returns how all content is coded that is not stored as a grammar."""

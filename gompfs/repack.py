@@ -55,11 +55,10 @@ def repack_archive(
 ) -> PackReport:
     """Pack all entries of `archive` into a new archive at `target`, which appears complete or not at all.
 
-    The entries keep all metadata, holes and hard links. The new archive has the format version that `pack` writes, or
-    that of the old one if it is later. By default, it has the block size and the word rule of the old one, and
-    statistics if the old one has them. It gets a dictionary of its own, as with `pack`. With `force`, an existing
-    archive is replaced, which may be the old one. With `check`, the new archive is read back before it appears. Raises
-    PackError, or the error of a damaged archive.
+    The entries keep all metadata, holes and hard links. By default, the new archive has the block size and the word
+    rule of the old one, and statistics if the old one has them. It gets a dictionary of its own, as with `pack`. With
+    `force`, an existing archive is replaced, which may be the old one. With `check`, the new archive is read back
+    before it appears. Raises PackError, or the error of a damaged archive.
     """
     options = PackOptions(
         codec=codec,
@@ -73,7 +72,6 @@ def repack_archive(
         force=force,
         check=check,
         dictionary_size=dictionary_size,
-        version=max(archive.superblock.version, PackOptions.version),
     )
     return pack_archive([ArchiveSource(archive)], target, options, engine=archive.engine, progress=progress)
 

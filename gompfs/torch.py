@@ -29,8 +29,7 @@ from gompfs.files import AnyPath, ArchiveFiles
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
-    from gompfs.format.footer import Footer
-    from gompfs.format.trailer import TrailerFooter
+    from gompfs.format import Footer
 
 OUTPUTS = ("tensor", "array", "bytes")
 
@@ -82,7 +81,7 @@ class ArchiveDataset:
         self._num_threads, self._verify = num_threads, verify
         size = os.path.getsize(self._path) if gpu_resident == "on" else 0
         self._gpu = GpuOptions(gpu_memory, gpu_resident, size)
-        self._footer: Footer | TrailerFooter | None = None
+        self._footer: Footer | None = None
         self._opened: ArchiveFiles | None = None
         self._inos, sizes = self._find(files)
         self._lines = self._find_lines(sizes) if lines else None

@@ -1,4 +1,4 @@
-"""Replaces the index of an archive of any format version, and keeps all checksums valid."""
+"""Replaces the index of an archive, and keeps all checksums valid."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ from pathlib import Path
 from xxhash import xxh3_64_intdigest
 
 from gompfs.format import (
-    FOOTER_SIZE,
     NUM_COPIES,
     SUPERBLOCK_SIZE,
     Footer,
     GenerationHeader,
     LocalFile,
     Superblock,
-    TrailerFooter,
     TrailerPosition,
     align,
     encode_image,
-    last_footer,
+    find_newest,
 )
-from gompfs.generations import find_newest
 
 
 def index_image(archive: Path) -> bytes:
@@ -49,19 +46,15 @@ def forge_index(archive: Path, *statements: str) -> None:
 def replace_index(archive: Path, image: bytes, **fields: int) -> None:
     """Replaces the index by another one or by any bytes. The footers match, except for `fields`."""
     superblock = Superblock.from_bytes(archive.read_bytes()[:SUPERBLOCK_SIZE])
-    if superblock.version == 1:
-        _replace_index_1(archive, image, **fields)
-    else:
-        replace_stored_index(archive, encode_image(image, superblock.block_size), image, **fields)
+    replace_stored_index(archive, encode_image(image, superblock.block_size), image, **fields)
 
 
 def replace_stored_index(archive: Path, stored: bytes, image: bytes, **fields: int) -> None:
-    """Replaces the blocks of both copies of the index of an archive of version 2, which need not decode to `image`."""
+    """Replaces the blocks of both copies of the index of an archive, which need not decode to `image`."""
     file = LocalFile.open(archive)
     newest = find_newest(file)
     file.close()
     footer, superblock, content = newest.footer, newest.superblock, bytearray(archive.read_bytes())
-    assert isinstance(footer, TrailerFooter)
     position = TrailerPosition(newest.data_end, len(stored))
     footer = footer._replace(index_size=len(stored), image_size=len(image), image_xxh3=xxh3_64_intdigest(image))
     content[newest.data_end :] = trailers(footer._replace(**fields), stored, newest.data_end)
@@ -74,26 +67,10 @@ def replace_stored_index(archive: Path, stored: bytes, image: bytes, **fields: i
     archive.write_bytes(content)
 
 
-def trailers(footer: TrailerFooter, stored: bytes, index_offset: int) -> bytes:
+def trailers(footer: Footer, stored: bytes, index_offset: int) -> bytes:
     """Returns both copies of the blocks of an index with their footers, which are like `footer`."""
     content = bytearray()
     for copy in range(NUM_COPIES):
         own = footer._replace(copy=copy, index_offset=index_offset + len(content))
         content += stored.ljust(align(len(stored), 16), b"\0") + own.to_bytes()
     return bytes(content)
-
-
-def _replace_index_1(archive: Path, image: bytes, **fields: int) -> None:
-    with open(archive, "r+b") as file:
-        footer = last_footer(LocalFile(file.fileno()))
-        file.seek(footer.index_offset)
-        file.truncate()
-        file.write(image + bytes(-len(image) % FOOTER_SIZE))
-        values = {
-            "generation": 1,
-            "index_offset": footer.index_offset,
-            "index_size": len(image),
-            "index_xxh3": xxh3_64_intdigest(image),
-            "previous_footer": 0,
-        }
-        file.write(Footer(**{**values, **fields}).to_bytes())

@@ -1,4 +1,4 @@
-"""Files with generations of an attacker, for an archive of format version 2, right where the file will be stored."""
+"""Files with generations of an attacker, with the offsets that are right where the file will be stored."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from dataclasses import dataclass
 from importlib import resources
 from uuid import UUID
 
-from hostile_content import EVIL_CONTENT, EVIL_MODE, EVIL_NAME
 from xxhash import xxh3_64_intdigest
 
-from gompfs.codec import Codec, build_block
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec, build_block
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
     NUM_COPIES,
+    Footer,
     GenerationHeader,
-    TrailerFooter,
     TrailerPosition,
     align,
     encode_image,
 )
 
 BLOCK_SIZE = 64 << 10
+EVIL_NAME = b"evil"
+EVIL_CONTENT = b"#!/bin/sh\nowned by the attacker\n"
+EVIL_MODE = stat.S_IFREG | 0o4755
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def hostile_chain(
             stored_at[offset] = stored.ljust(align(len(stored), 16), b"\0")
             sizes = len(stored), len(image)
             checksum = xxh3_64_intdigest(image)
-            footer = TrailerFooter(generation, copy, uuid, start, offset, *sizes, checksum, previous_footer)
+            footer = Footer(generation, copy, uuid, start, offset, *sizes, checksum, previous_footer)
             stored_at[position.footer_offset(copy)] = footer.to_bytes()
             ends.append(position.copy_end(copy))
         start, previous_footer = align(position.end, GENERATION_HEADER_SIZE), position.footer_offset(NUM_COPIES - 1)
@@ -75,7 +77,7 @@ def hostile_chain(
 def _evil_image(archive_offset: int, compressed_size: int) -> bytes:
     """Returns the index of an archive with a setuid-root program, whose content is the block at `archive_offset`."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.executescript(resources.files("gompfs.index").joinpath("schema2.sql").read_text())
+    connection.executescript(resources.files("gompfs.index").joinpath("schema.sql").read_text())
     connection.execute("INSERT INTO inode VALUES (1, ?, 0, 0, 0, 0, 2, 0, NULL)", (stat.S_IFDIR | 0o755,))
     connection.execute("INSERT INTO inode VALUES (2, ?, 0, 0, ?, 0, 1, 0, NULL)", (EVIL_MODE, len(EVIL_CONTENT)))
     connection.execute("INSERT INTO dirent VALUES (1, ?, 2)", (EVIL_NAME,))
@@ -88,3 +90,8 @@ def _evil_image(archive_offset: int, compressed_size: int) -> bytes:
     image = connection.serialize()
     connection.close()
     return image
+
+
+def payload_offset(block_offset: int) -> int:
+    """Returns the offset of a block's payload."""
+    return block_offset + BLOCK_HEADER_SIZE

@@ -149,8 +149,7 @@ def add(target: Path, *specs: Path, **options: object) -> PackReport:
 
 
 def _options(options: dict[str, object]) -> PackOptions:
-    words = "whitespace" if options.get("version") == 1 else PackOptions.words
-    return PackOptions(**{"stats": False, "words": words, **options})  # type: ignore[arg-type]
+    return PackOptions(**{"stats": False, **options})  # type: ignore[arg-type]
 
 
 def files_of_block(archive: Archive, block: int) -> list[int]:

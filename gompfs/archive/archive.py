@@ -25,8 +25,7 @@ from gompfs.errors import (
     GompfsError,
 )
 from gompfs.forks import call_in_child
-from gompfs.format import ArchiveFile, LocalFile
-from gompfs.generations import check_generations, find_newest, read_image
+from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, read_copy
 from gompfs.index.reader import IndexReader
 from gompfs.model import (
     Extent,
@@ -34,7 +33,6 @@ from gompfs.model import (
     Problem,
     Section,
     Segment,
-    word_rules_of,
 )
 
 if TYPE_CHECKING:
@@ -133,10 +131,10 @@ class Archive(Entries):
         self._stored_sizes: StoredSizes | None = None
 
     def _read_index(self) -> IndexReader:
-        return self._make_index(read_image(self._file, self.superblock, self.footer))
+        return self._make_index(read_copy(self._file, self.superblock, self.footer))
 
     def _make_index(self, image: Buffer) -> IndexReader:
-        return IndexReader(image, self.path, self.superblock.version, self._data_end, self.block_size)
+        return IndexReader(image, self.path, self._data_end, self.block_size)
 
     def _open_heads(self) -> AnyPartHeads:
         return open_part_heads(self._file, self.engine, self.segments, self.sections, self.block_size, self._cache_size)
@@ -159,11 +157,6 @@ class Archive(Entries):
         ):
             blocks.read_from(self._file.duplicate(), self.segments, heads, verify=self.verifies_content)
         return blocks
-
-    @property
-    def word_rules(self) -> tuple[str, ...]:
-        """The word rules that an archive of this format version can have."""
-        return word_rules_of(self.superblock.version)
 
     @property
     def blocks(self) -> BlockService:
@@ -206,7 +199,7 @@ class Archive(Entries):
 
     def file_rows(self) -> FileRows:
         """Returns the names, regular files and extents of the index. Raises CorruptIndexError."""
-        image = self._image or read_image(self._file, self.superblock, self.footer)
+        image = self._image or read_copy(self._file, self.superblock, self.footer)
         return self.index.file_rows(image)
 
     def _inherit(self) -> None:
@@ -316,7 +309,7 @@ class Archive(Entries):
                 f"the {self.num_ignored_bytes} bytes after generation {self.footer.generation} are not a complete "
                 "generation: an add is running or was interrupted, or they are damaged; see gompfs repair"
             )
-        yield from map(Problem, check_generations(self._file, self.superblock, self.footer))
+        yield from map(Problem, check_copies(self._file, self.superblock))
         yield from self.index.problems()
 
     def read(self, ino: int, file_offset: int, size: int) -> bytes:

@@ -209,19 +209,14 @@ class StoredBlocks:
         This bounds the memory for a section in proportion to the size of the archive, whatever the index claims.
         """
         table = section.blocks
-        blocks = sorted(zip(table.archive_offsets, table.compressed_sizes, strict=True))
-        reason = ""
-        if any(offset + size > other for (offset, size), (other, _) in itertools.pairwise(blocks)):
-            reason = "blocks that overlap"
         payload_sizes = (size - BLOCK_HEADER_SIZE for size in table.compressed_sizes)
         if any(
             size > MAX_EXPANSION * payload
             for size, payload in zip(table.uncompressed_sizes, payload_sizes, strict=True)
         ):
-            reason = "blocks that are too small for their content"
-        if reason:
             name = f"section {section.kind} of segment {section.segment}"
-            raise CorruptIndexError(f"the index is damaged: {name} has {reason}", archive=self._archive)
+            reason = f"the index is damaged: {name} has blocks that are too small for their content"
+            raise CorruptIndexError(reason, archive=self._archive)
 
     def _parts_of_segments(self, numbers: Sequence[int]) -> Iterator[tuple[Segment, list[int]]]:
         """Yields segments, and block numbers relative to them, for ascending block numbers of the stream."""

@@ -33,6 +33,8 @@ def info_command(archive: str, *, as_json: bool) -> None:
 
 def collect_facts(archive: Archive) -> dict[str, Any]:
     """The facts that `info` prints, by JSON key; sizes in bytes."""
+    from gompfs.format import FORMAT_VERSION, NUM_COPIES
+
     num_inodes, content_size = archive.index.totals()
     segments = [
         {
@@ -50,14 +52,16 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
     return {
         "archive": os.fspath(archive.path),
         "uuid": str(archive.superblock.uuid),
-        "format_version": archive.superblock.version,
+        "format_version": FORMAT_VERSION,
         "generation": archive.footer.generation,
         "num_inodes": num_inodes,
         "num_binary_files": len(archive.index.binary_files()),
         "content_size": content_size,
         "stream_size": sum(segment["uncompressed_size"] for segment in segments),
         "archive_size": archive.size,
-        **_index_sizes(archive),
+        "index_size": archive.footer.index_size,
+        "index_copies": NUM_COPIES,
+        "index_image_size": archive.footer.image_size,
         "ratio": round(ratio(content_size, archive.size), 4),
         "block_size": archive.block_size,
         "num_blocks": archive.num_blocks,
@@ -67,18 +71,6 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         "sections": sections,
         "warnings": archive.warnings,
     }
-
-
-def _index_sizes(archive: Archive) -> dict[str, int]:
-    """The size of one copy of the newest index in the archive, the number of copies, and the size of its image."""
-    from gompfs.format import NUM_COPIES, TrailerFooter
-
-    footer = archive.footer
-    if isinstance(footer, TrailerFooter):
-        copies, image_size = NUM_COPIES, footer.image_size
-    else:
-        copies, image_size = 1, footer.index_size
-    return {"index_size": footer.index_size, "index_copies": copies, "index_image_size": image_size}
 
 
 def _sizes(table: BlockTable) -> dict[str, int]:
@@ -119,7 +111,10 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         ("content", _exact(facts["content_size"])),
         ("stream", f"{_exact(facts['stream_size'])}, duplicate files counted once, holes not counted"),
         ("archive size", f"{_exact(facts['archive_size'])}, ratio {facts['ratio']:.2f}"),
-        ("index", _index(facts)),
+        (
+            "index",
+            f"{_exact(facts['index_size'])}, stored twice; {human_size(facts['index_image_size'])} as a database",
+        ),
         ("blocks", f"{facts['num_blocks']:,} of {facts['block_size'] // 1024} KiB"),
     ]
     rows += [
@@ -130,13 +125,6 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     rows += [(f"section {part['kind']}, segment {part['segment']}", _part(part)) for part in facts["sections"]]
     width = max(len(name) for name, _ in rows)
     return [f"{name:<{width}}  {value}" for name, value in rows]
-
-
-def _index(facts: dict[str, Any]) -> str:
-    size = _exact(facts["index_size"])
-    if facts["index_copies"] == 1:
-        return size
-    return f"{size}, stored twice; {human_size(facts['index_image_size'])} as a database"
 
 
 def _part(part: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`gompfs repack`: packs an archive again, as an archive of the latest format version."""
+"""`gompfs repack`: packs an archive again."""
 
 from __future__ import annotations
 
@@ -58,9 +58,8 @@ def repack_command(
 ) -> None:
     """Pack the content of ARCHIVE again, into a new archive TARGET.
 
-    TARGET has the format version that `gompfs pack` writes, or that of ARCHIVE if it is later. All entries keep their
-    metadata, holes and hard links. Content that later generations of ARCHIVE have replaced is left out. ARCHIVE is
-    not changed.
+    All entries keep their metadata, holes and hard links. Content that later generations of ARCHIVE have replaced is
+    left out. ARCHIVE is not changed.
 
     If a file of ARCHIVE is damaged, nothing is written. With --force, TARGET may be ARCHIVE: it is replaced once the
     new archive is complete.

@@ -24,11 +24,11 @@ class Codec(IntEnum):
     GOMPRESSO_BYTE = 1
     GOMPRESSO_BIT = 2
     GOMPRESSO_TADOC = 3
-    """Text as a grammar, in format version 2. Blocks need the head of their part; other data is gompresso-bit."""
+    """Text as a grammar. Blocks need the head of their part; other data is gompresso-bit."""
     HEAD = 4
     """The head of a part, which is no block of a stream."""
     GOMPRESSO_BIT_DICTIONARY = 5
-    """gompresso-bit with matches from the dictionary of the archive, in format version 2."""
+    """gompresso-bit with matches from the dictionary of the archive."""
 
     @property
     def label(self) -> str:

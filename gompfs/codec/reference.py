@@ -1,4 +1,4 @@
-"""Readable decoders of all codecs, written from docs/format.md and docs/format-2-codec.md.
+"""Readable decoders of all codecs, written from docs/format.md.
 
 Tests compare the fast decoders with them.
 """

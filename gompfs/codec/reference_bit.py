@@ -1,6 +1,6 @@
 """Readable decoder of gompresso-bit (docs/format.md; Gompresso, Sitaridi et al. 2016, section 3).
 
-gompresso-bit-dictionary has more offset symbols, which stand for addresses in the dictionary (docs/format-2-codec.md).
+gompresso-bit-dictionary has more offset symbols, which stand for addresses in the dictionary (docs/format.md).
 """
 
 from __future__ import annotations

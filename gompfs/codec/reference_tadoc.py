@@ -1,4 +1,4 @@
-"""Readable decoder of the blocks of gompresso-tadoc (docs/format-2-codec.md): rows of symbols of their part."""
+"""Readable decoder of the blocks of gompresso-tadoc (docs/format.md): rows of symbols of their part."""
 
 from __future__ import annotations
 

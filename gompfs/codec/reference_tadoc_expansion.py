@@ -1,4 +1,4 @@
-"""Expansions of the symbols of a part, and how they are concatenated (docs/format-2-codec.md).
+"""Expansions of the symbols of a part, and how they are concatenated (docs/format.md).
 
 A word expands to its bytes and a space. If a separator or the end of a file follows, the space is taken away again. So
 a single space between two words needs no symbol.

@@ -1,4 +1,4 @@
-"""Readable decoder of the head of a part of gompresso-tadoc (docs/format-2-codec.md).
+"""Readable decoder of the head of a part of gompresso-tadoc (docs/format.md).
 
 A head gives the symbols of a part: words, separators and rules, what each of them expands to, and the code in which
 blocks refer to them.

@@ -1,4 +1,4 @@
-"""How many bytes the words of a section `words` may have (docs/format-2-codec.md, section 4)."""
+"""How many bytes the words of a section `words` may have (docs/format.md, section 11)."""
 
 from __future__ import annotations
 

@@ -72,6 +72,17 @@ class LocalFile:
         os.close(descriptor)
 
 
+def read_range(file: ArchiveFile, archive_offset: int, size: int) -> bytes:
+    """Returns `size` bytes from `archive_offset` on, fewer only if the file ends."""
+    pieces = []
+    done = 0
+    # One read returns at most 2 GiB.
+    while done < size and (piece := file.read(size - done, archive_offset + done)):
+        pieces.append(piece)
+        done += len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
 def for_native(file: ArchiveFile) -> int | Callable[[int, int], bytes]:
     """Returns what the C++ core reads a file with: a new descriptor, which it closes, or a function (offset, size)."""
     if isinstance(file, LocalFile):

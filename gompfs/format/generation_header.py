@@ -1,4 +1,4 @@
-"""The header of a generation that `add` appends, in format version 2. It says where the trailers of the generation are.
+"""The header of a generation that `add` appends. It says where the trailers of the generation are.
 
 It lies on the first multiple of 64 after the trailers of the generation before. `add` writes it twice: first with zeros
 for the position of the index; and with the position when everything else is on disk. That makes the generation valid.

@@ -1,4 +1,4 @@
-"""The image of an index in compressed blocks, as format version 2 stores it."""
+"""The image of an index in compressed blocks, as archives store it."""
 
 from __future__ import annotations
 

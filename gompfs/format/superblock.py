@@ -11,7 +11,7 @@ from gompfs.format.record import Record
 
 SUPERBLOCK_MAGIC = b"\x89GOMPFS\n"
 SUPERBLOCK_SIZE = 64
-FORMAT_VERSIONS = (1, 2)
+FORMAT_VERSION = 2
 
 _RECORD = Record(
     SUPERBLOCK_MAGIC,
@@ -24,29 +24,25 @@ _RECORD = Record(
 class Superblock(NamedTuple):
     """Properties of the whole archive. `block_size` in bytes.
 
-    In version 2, `index_offset` and `index_size` locate the index of generation 1 (see gompfs.format.trailer). Both are
-    0 in version 1.
+    `index_offset` and `index_size` locate the index of generation 1 (see gompfs.format.trailer).
     """
 
     block_size: int
     uuid: UUID
-    version: int = FORMAT_VERSIONS[0]
-    index_offset: int = 0
-    index_size: int = 0
+    index_offset: int
+    index_size: int
 
     def to_bytes(self) -> bytes:
         """Returns the 64 bytes that are stored in the file."""
-        return _RECORD.pack(self.version, self.block_size, self.uuid.bytes, self.index_offset, self.index_size, 0)
+        return _RECORD.pack(FORMAT_VERSION, self.block_size, self.uuid.bytes, self.index_offset, self.index_size, 0)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Superblock:
-        """Decode a superblock. Raises ArchiveFormatError, or UnsupportedVersionError for an unknown format version."""
+        """Decode a superblock. Raises ArchiveFormatError, or UnsupportedVersionError for another format version."""
         version, block_size, uuid, index_offset, index_size, reserved = _RECORD.unpack(raw)
-        if version not in FORMAT_VERSIONS:
-            versions = " and ".join(map(str, FORMAT_VERSIONS))
-            raise UnsupportedVersionError(f"format version {version}; this gompfs reads versions {versions}")
+        if version != FORMAT_VERSION:
+            raise UnsupportedVersionError(f"format version {version}; this gompfs reads version {FORMAT_VERSION}")
         power_of_two = block_size & (block_size - 1) == 0
-        is_reserved_used = reserved or (version == 1 and (index_offset or index_size))
-        if not (MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE and power_of_two) or is_reserved_used:
+        if not (MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE and power_of_two) or reserved:
             raise ArchiveFormatError("the superblock has impossible fields")
-        return cls(block_size, UUID(bytes=uuid), version, index_offset, index_size)
+        return cls(block_size, UUID(bytes=uuid), index_offset, index_size)

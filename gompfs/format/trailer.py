@@ -1,4 +1,4 @@
-"""The trailers of a generation in format version 2: two copies of its index, each followed by a footer of 96 bytes.
+"""The trailers of a generation: two copies of its index, each followed by a footer of 96 bytes.
 
 The superblock, or the header of a later generation, says where the first copy begins and how large it is. Everything
 else follows: a footer lies on the next multiple of 16 after its copy, and the second copy begins right after the first
@@ -14,11 +14,11 @@ from gompfs.codec import BLOCK_ALIGNMENT, align
 from gompfs.errors import ArchiveFormatError
 from gompfs.format.record import Record
 
-TRAILER_FOOTER_MAGIC = b"GOMPEND2"
-TRAILER_FOOTER_SIZE = 96
+FOOTER_MAGIC = b"GOMPEND2"
+FOOTER_SIZE = 96
 NUM_COPIES = 2
 
-_RECORD = Record(TRAILER_FOOTER_MAGIC, "II16sQQQQQQQ", absent="not a footer", damaged="its checksum does not match")
+_RECORD = Record(FOOTER_MAGIC, "II16sQQQQQQQ", absent="not a footer", damaged="its checksum does not match")
 
 
 class TrailerPosition(NamedTuple):
@@ -33,7 +33,7 @@ class TrailerPosition(NamedTuple):
     @property
     def copy_size(self) -> int:
         """The size of one copy with its footer."""
-        return align(self.index_size, BLOCK_ALIGNMENT) + TRAILER_FOOTER_SIZE
+        return align(self.index_size, BLOCK_ALIGNMENT) + FOOTER_SIZE
 
     @property
     def end(self) -> int:
@@ -50,10 +50,10 @@ class TrailerPosition(NamedTuple):
 
     def footer_offset(self, copy: int) -> int:
         """Returns the archive_offset of the footer of a copy."""
-        return self.copy_end(copy) - TRAILER_FOOTER_SIZE
+        return self.copy_end(copy) - FOOTER_SIZE
 
 
-class TrailerFooter(NamedTuple):
+class Footer(NamedTuple):
     """Describes one copy of the index of a generation. Offsets and sizes in bytes.
 
     `start` is the archive_offset of the generation's header, 0 for the first generation. The image of the index has
@@ -86,7 +86,7 @@ class TrailerFooter(NamedTuple):
         )
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> TrailerFooter:
+    def from_bytes(cls, raw: bytes) -> Footer:
         """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
         generation, copy, uuid, start, offset, size, image_size, xxh3, previous, reserved = _RECORD.unpack(raw)
         if reserved or generation == 0 or copy >= NUM_COPIES or image_size == 0:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
-from gompfs.model import WORD_RULES
 from gompfs.threads import default_threads
 
 SPLITTER = _grammar.SPLITTER
@@ -70,11 +69,10 @@ class Grammar:
         self.native = native
 
     @classmethod
-    def from_bytes(cls, section: bytes | bytearray | memoryview, word_rules: Collection[str] = WORD_RULES) -> Grammar:
-        """Reads a grammar section. Raises ArchiveFormatError if it is damaged, or has none of these word rules."""
+    def from_bytes(cls, section: bytes | bytearray | memoryview) -> Grammar:
+        """Reads a grammar section. Raises ArchiveFormatError if it is damaged."""
         try:
             native = _grammar.read_grammar(section, default_threads())
-            _check_word_rule(native.word_rule, word_rules)
         except ValueError as error:
             raise _damaged(error) from None
         return cls(native)
@@ -173,16 +171,13 @@ class CountedWords(NamedTuple):
         cls,
         section: memoryview | bytes,
         inos: Collection[int] | NDArray[np.uint64] | None = None,
-        word_rules: Collection[str] = WORD_RULES,
     ) -> CountedWords:
         """Counts the words while reading a section, which takes less time and memory than building a Grammar.
 
-        The words stay as the section stores them. Raises ArchiveFormatError if the section is damaged, or has none of
-        these word rules.
+        The words stay as the section stores them. Raises ArchiveFormatError if the section is damaged.
         """
         try:
             counted = _statistics.CountedSection(section, ino_array(inos), default_threads())
-            _check_word_rule(counted.word_rule, word_rules)
         except ValueError as error:
             raise _damaged(error) from None
         return cls(counted, counted.counts)
@@ -191,11 +186,6 @@ class CountedWords(NamedTuple):
 def ino_array(inos: Collection[int] | NDArray[np.uint64] | None) -> NDArray[np.uint64] | None:
     """Returns inode numbers as the C++ core takes them (uint64); None stands for all files."""
     return inos if inos is None or isinstance(inos, np.ndarray) else np.fromiter(inos, np.uint64, len(inos))
-
-
-def _check_word_rule(word_rule: _grammar.WordRule, word_rules: Collection[str]) -> None:
-    if word_rule.name.lower() not in word_rules:
-        raise ValueError("its header is invalid")
 
 
 def _damaged(error: ValueError) -> ArchiveFormatError:

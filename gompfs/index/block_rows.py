@@ -9,7 +9,7 @@ from typing import Any, Literal
 from gompfs._native.codec import are_possible_block_ranges
 from gompfs._native.index import consecutive_offsets, uncompressed_sizes
 from gompfs.codec.block import BLOCK_ALIGNMENT
-from gompfs.index.schemas import SCHEMAS
+from gompfs.index.schema import SECTION_COLUMNS, SEGMENT_COLUMNS
 from gompfs.model import MAX_OFFSET, BlockTable, PartKind, Parts, Section, Segment
 
 Query = Callable[..., list[tuple[Any, ...]]]
@@ -20,49 +20,33 @@ class BlockRowError(ValueError):
 
 
 class BlockRows:
-    """The rows of the tables segment and section, for one format version. Methods raise BlockRowError."""
+    """The rows of the tables segment and section. Methods raise BlockRowError."""
 
-    def __init__(self, query: Query, version: int, data_end: int, block_size: int) -> None:
+    def __init__(self, query: Query, data_end: int, block_size: int) -> None:
         """`query` runs SQL. All blocks must lie before `data_end`, an archive offset."""
         self._query = query
-        self._version = version
         self._data_end = data_end
         self._block_size = block_size
 
     def segments(self) -> list[Segment]:
         """Returns all segments in order."""
-        columns = SCHEMAS[self._version].columns["segment"]
-        read = self._segment_1 if self._version == 1 else self._segment_2
         segments: list[Segment] = []
         next_block = 0
-        for number, first_block, *fields in self._query(f"SELECT {columns} FROM segment ORDER BY number"):
+        for number, first_block, *fields in self._query(f"SELECT {SEGMENT_COLUMNS} FROM segment ORDER BY number"):
             if number != len(segments) or first_block != next_block:
                 raise BlockRowError(f"segment {number} contradicts itself")
-            segments.append(read(number, first_block, *fields))
+            segments.append(self._segment(number, first_block, *fields))
             next_block += len(segments[-1].blocks)
         return segments
 
     def sections(self) -> list[Section]:
         """Returns all sections, by segment and kind."""
-        columns = SCHEMAS[self._version].columns["section"]
-        rows = self._query(f"SELECT {columns} FROM section ORDER BY segment, kind")
+        rows = self._query(f"SELECT {SECTION_COLUMNS} FROM section ORDER BY segment, kind")
         if any(type(segment) is not int or type(kind) is not str for segment, kind, *_ in rows):
             raise BlockRowError("it has impossible sections")
         return [self._section(*row) for row in rows]
 
-    def _segment_1(
-        self, number: int, first_block: int, num_blocks: Any, size: Any, offsets: Any, sizes: Any, codecs: Any
-    ) -> Segment:
-        table = self._listed(f"segment {number}", size, offsets, sizes)
-        if len(table) != num_blocks or type(codecs) is not bytes or len(codecs) != num_blocks:
-            raise BlockRowError(f"segment {number} contradicts itself")
-        parts = min(num_blocks, 1)
-        no_heads = memoryview(bytes(8 * parts)).cast("Q"), memoryview(bytes(4 * parts)).cast("I")
-        return Segment(
-            number, first_block, table, codecs, Parts(bytes(parts), memoryview(array("Q", [size] * parts)), *no_heads)
-        )
-
-    def _segment_2(
+    def _segment(
         self,
         number: int,
         first_block: int,
@@ -89,34 +73,15 @@ class BlockRows:
 
     def _section(self, segment: int, kind: str, size: Any, offset: Any, compressed_sizes: Any) -> Section:
         name = f"section {kind} of segment {segment}"
-        if self._version == 1:
-            return Section(segment, kind, self._listed(name, size, offset, compressed_sizes))
         if type(size) is not int or size < 0:
             raise BlockRowError(f"{name} has an impossible size")
         parts = memoryview(array("Q", [size] if size else []))
         return Section(segment, kind, self._consecutive(name, offset, compressed_sizes, parts))
 
-    def _listed(self, name: str, size: Any, archive_offsets: Any, compressed_sizes: Any) -> BlockTable:
-        """Returns the positions of blocks that the index lists one by one, as version 1 does."""
-        offsets, sizes = _column(name, archive_offsets, "Q"), _column(name, compressed_sizes, "I")
-        block_size = self._block_size
-        fits = (
-            isinstance(size, int)
-            and size >= 0
-            and len(offsets) == -(-size // block_size)
-            and are_possible_block_ranges(offsets, sizes, self._data_end)
-        )
-        if not fits:
-            raise BlockRowError(f"{name} has blocks outside the file, or not as many as its size needs")
-        uncompressed = array("I", [block_size]) * len(offsets)
-        if size % block_size:
-            uncompressed[-1] = size % block_size
-        return BlockTable(offsets, sizes, memoryview(uncompressed), size)
-
     def _consecutive(
         self, name: str, archive_offset: Any, compressed_sizes: Any, part_sizes: memoryview[int]
     ) -> BlockTable:
-        """Returns the positions of blocks that lie one after another, as in version 2."""
+        """Returns the positions of blocks that lie one after another."""
         sizes = _column(name, compressed_sizes, "I")
         offsets = self._offsets(name, "blocks", archive_offset, compressed_sizes)
         try:

@@ -1,9 +1,9 @@
-"""Finds violations of docs/format.md and docs/format-2.md in an index, by queries over whole tables, for `verify`."""
+"""Finds violations of docs/format.md in an index, by queries over whole tables, for `verify`."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gompfs.codec.constants import MAX_DICTIONARY_SIZE
@@ -18,6 +18,7 @@ from gompfs.model import (
     NEXT_INO,
     ROOT_INO,
     TEXT_KINDS,
+    WORD_RULES,
     PartKind,
     Problem,
     Segment,
@@ -198,16 +199,11 @@ _CONTENTS = (
 )
 
 
-def find_problems(
-    query: Query, segments: Sequence[Segment], block_size: int, word_rules: Collection[str]
-) -> Iterator[Problem]:
-    """Yields all problems, one kind after another. `query` runs SQL, and raises CorruptIndexError.
-
-    `word_rules` are those that the archive may have.
-    """
+def find_problems(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
+    """Yields all problems, one kind after another. `query` runs SQL, and raises CorruptIndexError."""
     checks: list[Callable[[], Iterator[Problem]]] = [
         lambda: _check_database(query),
-        lambda: _check_facts(query, word_rules),
+        lambda: _check_facts(query),
         *(lambda rule=rule: _ask(query, rule) for rule in (*_TYPES, *_INODES, *_NAMES, *_CONTENTS)),
         lambda: _check_extents(query, segments, block_size),
         lambda: _check_parts(query, segments),
@@ -256,18 +252,18 @@ def _check_database(query: Query) -> Iterator[Problem]:
             yield Problem(f"the database is damaged: {_shown(line)}")
 
 
-def check_to_extend(query: Query, word_rules: Collection[str]) -> Iterator[Problem]:
+def check_to_extend(query: Query) -> Iterator[Problem]:
     """Yields the problems that rows of another generation would meet: see _check_database and _check_facts."""
     yield from _check_database(query)
     yield from _ask(query, _SECTION_OF_NO_SEGMENT)
-    yield from _check_facts(query, word_rules)
+    yield from _check_facts(query)
 
 
-def _check_facts(query: Query, word_rules: Collection[str]) -> Iterator[Problem]:
+def _check_facts(query: Query) -> Iterator[Problem]:
     """Yields the problems in the facts of table meta that the next generation needs."""
     facts: dict[Any, Any] = dict(query("SELECT key, value FROM meta"))
-    if facts.get("words") not in word_rules:
-        yield Problem(f"meta: words is not one of {', '.join(word_rules)}")
+    if facts.get("words") not in WORD_RULES:
+        yield Problem(f"meta: words is not one of {', '.join(WORD_RULES)}")
     next_ino = facts.get(NEXT_INO)
     ((highest,),) = query("SELECT COALESCE(MAX(ino), 0) FROM inode WHERE typeof(ino) = 'integer'")
     if not isinstance(next_ino, str) or not (next_ino.isascii() and next_ino.isdecimal() and len(next_ino) < 20):
@@ -280,7 +276,6 @@ def _check_facts(query: Query, word_rules: Collection[str]) -> Iterator[Problem]
 
 def _check_extents(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
     """Check that each extent lies in one part of one segment."""
-    unit = "segment" if all(len(segment.parts) <= 1 for segment in segments) else "part of a segment"
     ranges = [range_ for segment in segments for range_ in segment.part_ranges(block_size)]
     starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
     for rows in read_extents(query):
@@ -288,7 +283,8 @@ def _check_extents(query: Query, segments: Sequence[Segment], block_size: int) -
             if type(stream_offset) is type(size) is int and size > 0:
                 part = bisect_right(starts, stream_offset) - 1
                 if part < 0 or stream_offset + size > ends[part]:
-                    yield _problem(f"its extent at file_offset {_shown(file_offset)} is not inside one {unit}", ino)
+                    reason = f"its extent at file_offset {_shown(file_offset)} is not inside one part of a segment"
+                    yield _problem(reason, ino)
 
 
 def _check_parts(query: Query, segments: Sequence[Segment]) -> Iterator[Problem]:

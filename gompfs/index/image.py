@@ -14,7 +14,7 @@ from gompfs.codec.block import Buffer
 from gompfs.errors import CorruptIndexError
 from gompfs.forks import ForkLock
 from gompfs.index.hardening import harden
-from gompfs.index.schemas import SCHEMAS, normalized
+from gompfs.index.schema import NUM_KEY_COLUMNS, normalized, statements
 
 # The exceptions that sqlite3 raises for a damaged image; UnicodeDecodeError if the message quotes the image.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
@@ -26,13 +26,12 @@ _MIN_STEPS, _STEPS_OF_BYTE, _STEPS_AT_ONCE = 10_000_000, 1000, 1_000_000
 class IndexImage:
     """Runs SQL on the image of an index. Thread-safe. Methods raise CorruptIndexError if the image is damaged."""
 
-    def __init__(self, image: Buffer, archive: str, version: int) -> None:
-        """Open the image of the index of an archive of format version `version`. `archive` is its path, for errors.
+    def __init__(self, image: Buffer, archive: str) -> None:
+        """Open the image of the index of an archive. `archive` is its path, for errors.
 
         Raises CorruptIndexError if its tables are not those of an index.
         """
         self._archive = archive
-        self._schema = SCHEMAS[version]
         self._lock = ForkLock()
         self._check_pages(image, [])  # the pages that SQLite reads for the schema
         try:
@@ -78,18 +77,18 @@ class IndexImage:
     def _check_schema(self) -> list[tuple[int, int]]:
         """Refuse all but the tables of an index. Returns the root page and the number of key columns of each table."""
         objects = self.query("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master")
-        statements = self._schema.statements()
+        declared = statements()
         if any(kind == "index" for kind, *_ in objects):
             raise self.error("it has an index of its own")
-        if sorted(str(name) for _, name, *_ in objects) != sorted(statements) or any(
+        if sorted(str(name) for _, name, *_ in objects) != sorted(declared) or any(
             kind != "table" or of_table != name or type(page) is not int or not 0 < page < 1 << 32
             for kind, name, of_table, page, _ in objects
         ):
             raise self.error("it has other tables than an index has")
         for _, name, _, _, statement in objects:
-            if type(statement) is not str or normalized(statement) != statements[name]:
+            if type(statement) is not str or normalized(statement) != declared[name]:
                 raise self.error(f"table {name} is not declared as in an index")
-        return [(page, len(self._schema.keys[name])) for _, name, _, page, _ in objects]
+        return [(page, NUM_KEY_COLUMNS[name]) for _, name, _, page, _ in objects]
 
     def _count_steps(self) -> bool:
         """Called by SQLite after every _STEPS_AT_ONCE steps of a query. Returning True ends the query."""

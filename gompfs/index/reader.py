@@ -14,7 +14,7 @@ from gompfs.index.block_rows import BlockRowError, BlockRows
 from gompfs.index.check import check_to_extend, find_problems
 from gompfs.index.image import IndexImage
 from gompfs.index.packed_rows import EXTENTS
-from gompfs.index.schemas import INODE_COLUMNS
+from gompfs.index.schema import INODE_COLUMNS
 from gompfs.model import (
     ACCESS_ACL,
     MAX_INO,
@@ -29,7 +29,6 @@ from gompfs.model import (
     Problem,
     Section,
     Segment,
-    word_rules_of,
 )
 
 _BYTES_OR_NONE = {bytes, type(None)}
@@ -63,14 +62,13 @@ _MAX_EXTENTS = 1 << 20  # in one query, whose texts take about 30 bytes for each
 class IndexReader:
     """Queries on the entries of an archive. Thread-safe. Methods raise CorruptIndexError if the index is damaged."""
 
-    def __init__(self, image: Buffer, archive: str, version: int, data_end: int, block_size: int) -> None:
-        """Open the SQLite `image` of an archive of format version `version`. All blocks must lie before `data_end`.
+    def __init__(self, image: Buffer, archive: str, data_end: int, block_size: int) -> None:
+        """Open the SQLite `image` of an archive. All blocks must lie before `data_end`.
 
         Raises CorruptIndexError, with `archive`, if the image is not a valid index.
         """
-        self._image = IndexImage(image, archive, version)
-        self._word_rules = word_rules_of(version)
-        self._block_rows = BlockRows(self._image.query, version, data_end, block_size)
+        self._image = IndexImage(image, archive)
+        self._block_rows = BlockRows(self._image.query, data_end, block_size)
         self._block_size = block_size
 
     def close(self) -> None:
@@ -321,12 +319,12 @@ class IndexReader:
         """Raise CorruptIndexError unless rows can be added: for damage of the database, segments, sections, facts."""
         self.segments()
         self.sections()
-        for problem in check_to_extend(self._image.query, self._word_rules):
+        for problem in check_to_extend(self._image.query):
             raise self._image.error(problem.reason)
 
     def problems(self) -> Iterator[Problem]:
         """Yields violations of the format. Reads all tables."""
-        return find_problems(self._image.query, self.segments(), self._block_size, self._word_rules)
+        return find_problems(self._image.query, self.segments(), self._block_size)
 
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:
         if any(set(map(type, column)) != {int} for column in columns):

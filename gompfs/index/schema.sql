@@ -41,24 +41,28 @@ CREATE TABLE xattr (
     PRIMARY KEY (ino, name)
 ) WITHOUT ROWID;
 
--- One per pack or add. Its blocks cover the solid stream from first_block * block_size on; all have
--- block_size bytes but the last. Packed: archive_offsets u64, compressed_sizes u32, codecs u8.
+-- One per pack or add. Block 0 lies at archive_offset, each next block on the first multiple of 16 after the one
+-- before. The stream of the segment is cut into parts, each of which begins with a new block; all blocks of a part have
+-- the block size but the last. Packed: compressed_sizes u32 and codecs u8 for each block; part_kinds u8, part_sizes u64
+-- and head_sizes u32 for each part. Heads lie from heads_offset on as blocks do; a part with head size 0 has none.
 CREATE TABLE segment (
     number INTEGER PRIMARY KEY,
     first_block INTEGER NOT NULL,
-    num_blocks INTEGER NOT NULL,
-    uncompressed_size INTEGER NOT NULL,
-    archive_offsets BLOB NOT NULL,
+    archive_offset INTEGER NOT NULL,
     compressed_sizes BLOB NOT NULL,
-    codecs BLOB NOT NULL
+    codecs BLOB NOT NULL,
+    part_kinds BLOB NOT NULL,
+    part_sizes BLOB NOT NULL,
+    heads_offset INTEGER NOT NULL,
+    head_sizes BLOB NOT NULL
 );
 
--- Data beside the files, cut into blocks in the same way; kind 'grammar' is what /stats is computed from.
+-- Data beside the files, cut into blocks; kind 'grammar' is what statistics are computed from.
 CREATE TABLE section (
     segment INTEGER NOT NULL,
     kind TEXT NOT NULL,
     uncompressed_size INTEGER NOT NULL,
-    archive_offsets BLOB NOT NULL,
+    archive_offset INTEGER NOT NULL,
     compressed_sizes BLOB NOT NULL,
     PRIMARY KEY (segment, kind)
 ) WITHOUT ROWID;

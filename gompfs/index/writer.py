@@ -19,7 +19,7 @@ from gompfs._native.index import consecutive_offsets
 from gompfs.codec.block import Buffer
 from gompfs.errors import CorruptIndexError
 from gompfs.index.hardening import harden
-from gompfs.index.schemas import SCHEMAS
+from gompfs.index.schema import script
 from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
 
 _BATCH = 4096
@@ -72,10 +72,10 @@ class IndexWriter:
     A thread inserts most rows, while the caller collects the next. An error of its own is raised by the next call that
     writes. Statements run in the order of the calls, so the file does not depend on the thread.
 
-    `base` is the index image to extend, for `add`; it has the schema of format version `version`.
+    `base` is the index image to extend, for `add`.
     """
 
-    def __init__(self, path: Path, version: int, base: Buffer | None = None) -> None:
+    def __init__(self, path: Path, base: Buffer | None = None) -> None:
         if base is not None:
             path.write_bytes(base)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
@@ -83,10 +83,9 @@ class IndexWriter:
         # Before harden(): a defensive connection keeps its journal, and cannot write to a file without a name.
         self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         harden(self._connection)
-        self._version = version
         self._database = sqlite_utils.Database(self._connection)
         if base is None:
-            self._connection.executescript(SCHEMAS[version].script())
+            self._connection.executescript(script())
         self._connection.execute("BEGIN")
         self._inodes: list[tuple[object, ...]] = []
         self._dirents: list[tuple[object, ...]] = []
@@ -149,14 +148,9 @@ class IndexWriter:
         """Store a segment of these blocks, which are those of `parts`, in order."""
         row = {"number": number, "first_block": first_block, **self._positions(blocks)}
         row["codecs"] = bytes(block.codec for block in blocks)
-        if self._version == 1:
-            row |= {"num_blocks": len(blocks), "uncompressed_size": sum(part.size for part in parts)}
-        else:
-            row |= {
-                "part_kinds": bytes(part.kind for part in parts),
-                "part_sizes": np.array([part.size for part in parts], "<u8").tobytes(),
-                **self._head_positions(parts),
-            }
+        row["part_kinds"] = bytes(part.kind for part in parts)
+        row["part_sizes"] = np.array([part.size for part in parts], "<u8").tobytes()
+        row |= self._head_positions(parts)
         self._wait()
         self._database.table("segment").insert(row)
 
@@ -167,11 +161,9 @@ class IndexWriter:
         self._database.table("section").insert(row | self._positions(blocks))
 
     def _positions(self, blocks: Sequence[WrittenBlock]) -> dict[str, Any]:
-        """Returns the columns that say where blocks lie. In version 2, the blocks must lie one after another."""
+        """Returns the columns that say where blocks lie: one after another."""
         offsets = np.array([block.archive_offset for block in blocks], "<u8")
         sizes = np.array([block.compressed_size for block in blocks], "<u4")
-        if self._version == 1:
-            return {"archive_offsets": offsets.tobytes(), "compressed_sizes": sizes.tobytes()}
         first = int(offsets[0]) if blocks else 0
         if offsets.tobytes() != consecutive_offsets(first, sizes.tobytes(), MAX_OFFSET):
             raise ValueError("the blocks do not lie one after another")

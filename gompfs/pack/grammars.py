@@ -43,7 +43,7 @@ def add_grammars(
         if grown.number != generation + 1:
             raise PackError("another process has added to the archive", path=archive)
         words = grown.base.meta().get("words", PackOptions.words)
-        options = PackOptions(words=words, jobs=engine.num_threads, version=grown.version)
+        options = PackOptions(words=words, jobs=engine.num_threads)
         size = 0
         for segment, text in texts.items():
             grammar = grammar_collector(options, engine)

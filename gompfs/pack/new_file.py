@@ -164,14 +164,14 @@ class NewFile:
 class TemporaryIndex:
     """A new index, which `writer` writes to an unlinked file in $TMPDIR."""
 
-    def __init__(self, version: int, base: Buffer | None = None) -> None:
-        """`base` is the index image of format version `version` to extend. Raises OSError, which names the folder."""
+    def __init__(self, base: Buffer | None = None) -> None:
+        """`base` is the index image to extend. Raises OSError, which names the folder."""
         folder = tempfile.gettempdir()
         try:
             _remove_stale(Path(folder), rf"{_INDEX_PREFIX}[a-z0-9_]{{8}}")
             self._descriptor, name = _create_locked(partial(tempfile.mkstemp, prefix=_INDEX_PREFIX))
             try:
-                self.writer = IndexWriter(Path(name), version, base)
+                self.writer = IndexWriter(Path(name), base)
             except BaseException:
                 os.close(self._descriptor)
                 raise

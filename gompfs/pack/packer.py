@@ -18,7 +18,7 @@ from gompfs.model import DICTIONARY_SECTION
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.dictionary import read_dictionary, sources_with_dictionary
-from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_index, write_trailers
+from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_trailers
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
 from gompfs.pack.read_back import UnfinishedArchive, read_back
 from gompfs.pack.segment import SegmentBuilder
@@ -119,7 +119,7 @@ def _write_archive(
     descriptor: int, sources: Sequence[Source], options: PackOptions, engine: Engine, progress: ProgressCallback | None
 ) -> PackReport:
     """Write a whole archive to an empty file."""
-    with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex(options.version) as index:
+    with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex() as index:
         file.write(bytes(SUPERBLOCK_SIZE))
         writer = BlockWriter(file, SUPERBLOCK_SIZE)
         chosen, items = sources_with_dictionary(sources, options, engine)
@@ -135,15 +135,11 @@ def _write_archive(
 
 
 def _write_first_index(writer: BlockWriter, image: bytes, options: PackOptions) -> Superblock:
-    """Write the index and all footers of a new archive. Returns its superblock."""
-    if options.version == 1:
-        footer = write_index(writer, image, generation=1, previous_footer=0)
-        writer.append(footer.to_bytes())
-        return Superblock(options.block_size, UUID(bytes=writer.digest.digest()))
+    """Write the trailers of a new archive. Returns its superblock."""
     writer.digest.update(image)
-    superblock = Superblock(options.block_size, UUID(bytes=writer.digest.digest()), options.version)
-    place = write_trailers(writer, image, superblock, generation=1, start=0, previous_footer=0)
-    return superblock._replace(index_offset=place.index_offset, index_size=place.index_size)
+    superblock = Superblock(options.block_size, UUID(bytes=writer.digest.digest()), index_offset=0, index_size=0)
+    position = write_trailers(writer, image, superblock, generation=1, start=0, previous_footer=0)
+    return superblock._replace(index_offset=position.index_offset, index_size=position.index_size)
 
 
 def add_to_archive(
@@ -163,7 +159,7 @@ def add_to_archive(
     with new_generation(archive, check=options.check, num_threads=engine.num_threads) as grown:
         _skip_inode(sources, grown.status)
         words = grown.base.meta().get("words", options.words)
-        options = replace(options, words=words, version=grown.version)
+        options = replace(options, words=words)
         dictionary = read_dictionary(grown.file, grown.base.sections())
         builder = SegmentBuilder(
             grown.index, grown.writer, engine, options, grown.block_size, base=grown.base, dictionary=dictionary

@@ -15,8 +15,7 @@ from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.words import max_word_bytes
 from gompfs.engine import select_engine
 from gompfs.errors import GompfsError, PackError
-from gompfs.format import LocalFile
-from gompfs.generations import check_newest
+from gompfs.format import LocalFile, check_newest_copies
 from gompfs.model import WORD_SECTION, BlockTable, Section, Segment
 
 _BATCH_BYTES = 16 << 20
@@ -64,7 +63,7 @@ def read_back(file: UnfinishedArchive, path: Path, generation: int, num_threads:
 def _problems(archive: Archive, file: UnfinishedArchive, generation: int) -> Iterator[str]:
     if archive.footer.generation != generation:
         yield f"the archive ends with generation {archive.footer.generation}"
-    yield from check_newest(file, archive.superblock)
+    yield from check_newest_copies(file, archive.superblock)
     with ThreadPoolExecutor(1) as thread:
         # SQLite checks the index in one thread, and the cores have nothing else to do at the end of packing.
         index = thread.submit(_problems_of_index, archive) if generation == 1 else None

@@ -17,16 +17,17 @@ import os
 
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.format import (
+    FOOTER_SIZE,
     GENERATION_HEADER_SIZE,
     NUM_COPIES,
-    TRAILER_FOOTER_SIZE,
+    Footer,
     GenerationHeader,
+    Link,
     LocalFile,
     Superblock,
-    TrailerFooter,
     TrailerPosition,
+    read_footer,
 )
-from gompfs.generations.chain import Link, read_footer
 
 _MAX_DAMAGED_BYTES = 2
 
@@ -52,12 +53,12 @@ def write_header(descriptor: int, archive_offset: int, header: GenerationHeader)
     os.fsync(descriptor)
 
 
-def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> TrailerFooter | None:
+def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> Footer | None:
     """Returns the last footer of the generation after `link`, found by means of the footer at the end of the file."""
-    offset = file.size() - TRAILER_FOOTER_SIZE
+    offset = file.size() - FOOTER_SIZE
     while offset > link.next_start:
         try:
-            footer = TrailerFooter.from_bytes(file.read(TRAILER_FOOTER_SIZE, offset))
+            footer = Footer.from_bytes(file.read(FOOTER_SIZE, offset))
         except ArchiveFormatError:
             return None
         position = _position_of(footer)
@@ -70,7 +71,7 @@ def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> 
     return None
 
 
-def _header_of(file: LocalFile, superblock: Superblock, link: Link, footer: TrailerFooter) -> GenerationHeader | None:
+def _header_of(file: LocalFile, superblock: Superblock, link: Link, footer: Footer) -> GenerationHeader | None:
     """Returns the header of the generation of `footer` if it follows `link`."""
     position = _position_of(footer)
     following = Link(footer.generation, link.next_start, position, link.position.footer_offset(NUM_COPIES - 1))
@@ -87,7 +88,7 @@ def _num_different(some: bytes, others: bytes) -> int:
     return sum(byte != other for byte, other in zip(some, others, strict=True))
 
 
-def _position_of(footer: TrailerFooter) -> TrailerPosition:
+def _position_of(footer: Footer) -> TrailerPosition:
     """Returns where the trailers of a footer of the last copy are."""
     size = footer.index_size
     return TrailerPosition(footer.index_offset - (NUM_COPIES - 1) * TrailerPosition(0, size).copy_size, size)

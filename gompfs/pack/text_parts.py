@@ -1,4 +1,4 @@
-"""The text of a segment, which is stored as grammars of parts (codec gompresso-tadoc; docs/format-2-codec.md).
+"""The text of a segment, which is stored as grammars of parts (codec gompresso-tadoc; docs/format.md).
 
 Which words several parts share is known only after the last file. So parts are written at the end of a segment, after
 all other blocks, and the extents of text files are not known before.

@@ -31,9 +31,9 @@ class ContentText:
 
     @property
     def word_rule(self) -> str:
-        """The word rule. Raises StatsUnavailableError if the index does not name one of `archive.word_rules`."""
+        """The word rule. Raises StatsUnavailableError if the index names an unknown one."""
         words = self.archive.meta.get("words", WORD_RULES[0])
-        if words not in self.archive.word_rules:
+        if words not in WORD_RULES:
             raise StatsUnavailableError(f"unknown word rule {words!r}", archive=self.archive.path)
         return words
 

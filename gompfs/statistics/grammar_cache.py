@@ -66,7 +66,7 @@ def load_section_grammars(archive: Archive) -> Iterator[Grammar]:
     from gompfs.grammar import Grammar
 
     for section in grammar_sections(archive):
-        yield Grammar.from_bytes(archive.read_section(section), archive.word_rules)
+        yield Grammar.from_bytes(archive.read_section(section))
 
 
 def segments_with_grammars(archive: Archive) -> set[int]:

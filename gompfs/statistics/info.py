@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs.errors import display_path
+from gompfs.format import FORMAT_VERSION
 from gompfs.statistics.grammar_cache import segments_with_grammars
 from gompfs.statistics.paths import escape_path
 from gompfs.statistics.report import FixedReport, Report
@@ -45,7 +46,7 @@ def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering 
     facts: dict[str, object] = {
         "archive": display_path(archive.path),
         "uuid": archive.superblock.uuid,
-        "format_version": archive.superblock.version,
+        "format_version": FORMAT_VERSION,
         "generation": archive.footer.generation,
         "segments": len(archive.segments),
         "entries": num_inodes,

@@ -104,7 +104,7 @@ def _new_set(archive: Archive, length: int) -> _statistics.NgramSet:
     from gompfs.model import WORD_RULES
 
     rule = archive.meta.get("words", WORD_RULES[0])
-    if rule not in archive.word_rules:
+    if rule not in WORD_RULES:
         raise StatsUnavailableError(f"unknown word rule {rule!r}", archive=archive.path)
     characters = b""
     if rule == "letters":

@@ -14,7 +14,7 @@ from gompfs._native import statistics as _statistics
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.words import max_word_bytes
 from gompfs.errors import ArchiveFormatError, CorruptBlockError
-from gompfs.model import TEXT_KINDS, WORD_SECTION, Segment
+from gompfs.model import TEXT_KINDS, WORD_RULES, WORD_SECTION, Segment
 from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
     """
     parts, block_size = segment.parts, archive.block_size
     word_rule = archive.meta.get("words", "")
-    if word_rule not in archive.word_rules:
+    if word_rule not in WORD_RULES:
         raise ArchiveFormatError(f"the text of the archive has no statistics: unknown word rule {word_rule!r}")
     ranges = list(segment.part_ranges(block_size))
     numbers = [number for number, kind in enumerate(parts.kinds) if kind in TEXT_KINDS]

@@ -74,7 +74,7 @@ def _count_sections(source: StatsSource) -> list[CountedWords]:
     with ThreadPoolExecutor(1, thread_name_prefix="gompfs-inode-numbers") as executor:
         inos = executor.submit(inode_numbers, archive)  # runs while a section is read
         texts = map(archive.read_section, grammar_sections(archive))
-        return [CountedWords.from_section(text, inos.result(), archive.word_rules) for text in texts]
+        return [CountedWords.from_section(text, inos.result()) for text in texts]
 
 
 def _count_grammars(source: StatsSource, query: StatsQuery, how: Traversal) -> list[CountedWords]:

@@ -11,7 +11,7 @@ import numpy as np
 from gompfs.archive.archive import Archive
 from gompfs.archive.index_arrays import all_extents
 from gompfs.archive.stored_blocks import Block
-from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
+from gompfs.codec import BlockStatus
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, StatsUnavailableError, is_disk_error
 from gompfs.model import GRAMMAR_SECTION, BlockTable, Problem, Section, Segment
 from gompfs.statistics.grammar_cache import has_text_parts
@@ -88,8 +88,7 @@ class _Verification:
             self._check_section(section, grammars)
         report.problems += grammars.finish()
         if is_sound:
-            if self._archive.superblock.version > 1:
-                report.problems += check_extents(self._archive)
+            report.problems += check_extents(self._archive)
             report.problems += check_text_files(self._archive, self._blocks_with_nul)
             self._check_words()
         if any(problem.ino is not None for problem in report.problems):
@@ -98,7 +97,6 @@ class _Verification:
 
     def _check_segment(self, segment: Segment) -> None:
         """Check the blocks of a segment's part of the stream."""
-        self._check_alignment("", segment.first_block, segment.blocks)
         decode = partial(self._archive.stored.decode_segment, segment, verify=True)
 
         def take(number: int, content: memoryview) -> None:
@@ -137,7 +135,6 @@ class _Verification:
             self._report.problems.append(Problem(error.message))
             self._damaged_segments.add(section.segment)
             return
-        self._check_alignment(f"section {name}: ", 0, section.blocks)
         decode = partial(self._archive.stored.decode_table, section.blocks, verify=True)
         damaged = self._damaged(
             section.blocks, decode, (lambda _number, piece: content.extend(piece)) if is_grammar else None
@@ -189,7 +186,7 @@ class _Verification:
             return [block for number in numbers for block in _Verification._decoded(decode, range(number, number + 1))]
 
     def _check_overlaps(self) -> None:
-        """Check that two blocks, or heads of parts, share no bytes. In format version 1, they may be the same."""
+        """Check that two blocks, or heads of parts, share no bytes."""
         every = [segment.blocks for segment in self._archive.segments]
         every += [section.blocks for section in self._archive.sections]
         columns = [(table.archive_offsets, table.compressed_sizes) for table in every]
@@ -197,8 +194,6 @@ class _Verification:
         begins = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(offsets) for offsets, _ in columns)])
         sizes = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(sizes) for _, sizes in columns)])
         blocks = np.stack([begins, sizes.astype(np.uint64)], axis=1)[sizes > 0]
-        if self._archive.superblock.version == 1:
-            blocks = np.unique(blocks, axis=0)
         blocks = blocks[np.argsort(blocks[:, 0])]
         ends = np.maximum.accumulate(blocks.sum(axis=1))
         overlapping = np.flatnonzero(blocks[1:, 0] < ends[:-1])
@@ -206,13 +201,6 @@ class _Verification:
             others = f", and {len(overlapping) - 1} others overlap" if len(overlapping) > 1 else ""
             offset = blocks[overlapping[0] + 1, 0]
             self._report.problems.append(Problem(f"the block at archive offset {offset} overlaps another{others}"))
-
-    def _check_alignment(self, prefix: str, first_block: int, table: BlockTable) -> None:
-        odd = np.flatnonzero(np.asarray(table.archive_offsets) % BLOCK_ALIGNMENT)
-        if len(odd):
-            others = f", nor do {len(odd) - 1} others" if len(odd) > 1 else ""
-            reason = f"{prefix}block {first_block + odd[0]} does not start at a multiple of {BLOCK_ALIGNMENT}{others}"
-            self._report.problems.append(Problem(reason))
 
     def _name_touched_files(self) -> None:
         """Add to each damaged block of the stream the paths of the files that have bytes in it."""

@@ -45,7 +45,7 @@ class GrammarCheck:
         Returns its problems, and the files whose words differ from the grammar.
         """
         try:
-            grammar = Grammar.from_bytes(content, self._archive.word_rules)
+            grammar = Grammar.from_bytes(content)
         except ArchiveFormatError as error:
             return [Problem(f"segment {segment}: {error.message}")]
         problems = [Problem(f"segment {segment}: {reason}") for reason in self._check_section(grammar)]

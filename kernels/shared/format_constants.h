@@ -1,4 +1,4 @@
-// The constants of docs/format.md and docs/format-2-codec.md that all decoders share.
+// The constants of docs/format.md that all decoders share.
 // gompfs/codec/constants.py holds the same constants, and a test compares the two. This file
 // contains plain constants only, because CUDA and C++ both include it.
 #pragma once

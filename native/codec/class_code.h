@@ -1,4 +1,4 @@
-// Canonical codes of number classes, for gompresso-tadoc (docs/format-2-codec.md).
+// Canonical codes of number classes, for gompresso-tadoc (docs/format.md).
 //
 // A number is coded as the codeword of its class and the extra bits of the class. There are two
 // classes per octave, so a code with few codewords fits numbers of any distribution.

@@ -1,4 +1,4 @@
-// The codecs of docs/format.md and docs/format-2-codec.md, and the options of an encoder.
+// The codecs of docs/format.md, and the options of an encoder.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // A shared dictionary: bytes of an archive that are stored once, from which matches of all blocks
-// of gompresso-bit-dictionary may copy (docs/format-2-codec.md).
+// of gompresso-bit-dictionary may copy (docs/format.md).
 //
 // Decoders get it as a SymbolTable with a pool and without symbols, in the same way as blocks of
 // gompresso-tadoc get the symbols of their part. The pool has zeros after the dictionary, up to the

@@ -13,7 +13,7 @@
 namespace gompfs {
 
 // What a symbol stands for: bytes of the pool, and what concatenation needs to know
-// (docs/format-2-codec.md, section 2).
+// (docs/format.md, section 9).
 class Expansion {
   public:
     Expansion() = default;

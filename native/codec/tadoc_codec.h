@@ -1,5 +1,5 @@
 // gompresso-tadoc: the payload of a block of a part that is stored as a grammar
-// (docs/format-2-codec.md).
+// (docs/format.md).
 //
 // A block is a row of references to the symbols of its part. Every symbol stands for bytes of the
 // part's pool, so no byte of the output depends on other output.

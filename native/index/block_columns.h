@@ -1,4 +1,4 @@
-// Columns of facts about blocks that an index of format version 2 leaves out, because they follow
+// Columns of facts about blocks that the index leaves out, because they follow
 // from other columns.
 //
 // The blocks of a segment lie one after another in the archive, so their offsets follow from the

@@ -1,4 +1,4 @@
-// The head of a part of text: its symbols, as an archive stores them (docs/format-2-codec.md).
+// The head of a part of text: its symbols, as an archive stores them (docs/format.md).
 //
 // There are two ways to read a head. read_head() gives the part's grammar, which statistics need.
 // read_symbols() expands all symbols into the pool, for blocks, and takes less time. Both check

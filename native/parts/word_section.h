@@ -1,5 +1,5 @@
 // The section `words` of a segment: the words and separators that several parts of it use
-// (docs/format-2-codec.md). A part of text refers to them by their numbers.
+// (docs/format.md). A part of text refers to them by their numbers.
 #pragma once
 
 #include <algorithm>

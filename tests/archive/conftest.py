@@ -41,19 +41,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs tests of the archives below with all format versions, or with those of their mark `versions`."""
-    of_test = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
-    if "version" in metafunc.fixturenames and not any("version" in names for names in of_test):
-        mark = metafunc.definition.get_closest_marker("versions")
-        metafunc.parametrize("version", mark.args if mark else (1, 2), scope="session")
-
-
 @pytest.fixture(scope="session")
-def sound_archive(version: int, tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive of the tree that no test changes. One of version 2 has parts, most of which end with short blocks."""
+def sound_archive(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of the tree that no test changes. It has parts, most of which end with short blocks."""
     target = tmp_path_factory.mktemp("archive") / "sound.gomp"
-    pack(target, tree, block_size=BLOCK_SIZE, version=version, part_size=PART_SIZE if version == 2 else None)
+    pack(target, tree, block_size=BLOCK_SIZE, part_size=PART_SIZE)
     return target
 
 

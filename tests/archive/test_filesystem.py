@@ -230,12 +230,12 @@ class TestRemote:
         """
         rng = random.Random(9)
         tree = tmp_path / "tree"
-        for number in range(1500):
+        for number in range(5000):
             path = tree / f"directory-{number // 100}/a-name-of-{number:04d}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(rng.randbytes(500))
         (tree / "noise").write_bytes(rng.randbytes(4_000_000))
-        pack(tmp_path / "large.gomp", tree, block_size=BLOCK_SIZE, version=1)
+        pack(tmp_path / "large.gomp", tree, block_size=BLOCK_SIZE, dictionary_size=0)
         return tmp_path / "large.gomp"
 
     def test_a_small_file_of_a_large_archive(self, large: Path, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ class TestRemote:
         assert server.bytes_sent <= index_size + (64 << 10) + 64 + 3 * BLOCK_SIZE
         assert large.stat().st_size > 4_000_000
 
-    def test_version_2_takes_no_more_requests(self, tmp_path: Path) -> None:
+    def test_requests_of_generations(self, tmp_path: Path) -> None:
         """The second copy of the index is in the end of the file, which is read first. Each add costs one request."""
         rng = random.Random(9)
         for number in range(4):
@@ -260,7 +260,7 @@ class TestRemote:
             tree.mkdir()
             (tree / f"noise-{number}").write_bytes(rng.randbytes(300_000))
             if number == 0:
-                pack(tmp_path / "a.gomp", tree, block_size=BLOCK_SIZE, version=2)
+                pack(tmp_path / "a.gomp", tree, block_size=BLOCK_SIZE)
             else:
                 add(tmp_path / "a.gomp", tree)
             with serving(tmp_path) as server, fsspec.open(f"gompfs://noise-0::{server.url}/a.gomp") as file:

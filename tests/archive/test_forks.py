@@ -35,8 +35,6 @@ from gompfs.forks import ForkLock
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source
 
-pytestmark = pytest.mark.versions(2)  # locks are the same for both
-
 NUM_FORKS = 12
 SECONDS = 15.0  # a child needs less than 1 s; the machine may be busy
 CACHE_SIZE = 1 << 20  # too small for all blocks, so that readers have to decode

@@ -22,7 +22,6 @@ from gompfs.archive.extract import Extractor
 from gompfs.engine import select_engine
 from gompfs.errors import (
     ArchiveFormatError,
-    CorruptBlockError,
     CorruptIndexError,
     GompfsError,
     PackError,
@@ -62,29 +61,8 @@ def bounded_memory():
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-OPENING_1 = {
-    "block behind the file": (
-        "UPDATE segment SET archive_offsets = CAST(zeroblob(num_blocks * 8 - 8) || x'00000000000000ff' AS BLOB)"
-    ),
-    "offsets too short": "UPDATE segment SET archive_offsets = substr(archive_offsets, 9)",
-    "offsets in no whole numbers": "UPDATE segment SET archive_offsets = substr(archive_offsets, 2)",
-    "sizes too large": (
-        "UPDATE segment SET compressed_sizes = CAST(replace(hex(zeroblob(num_blocks * 2)), '0', x'ff') AS BLOB)"
-    ),
-    "sizes of nothing": "UPDATE segment SET compressed_sizes = zeroblob(num_blocks * 4)",
-    "text for offsets": "UPDATE segment SET archive_offsets = 'text'",
-    "number for offsets": "UPDATE segment SET archive_offsets = 7",
-    "size for other blocks": "UPDATE segment SET uncompressed_size = uncompressed_size * 2",
-    "negative size": "UPDATE segment SET uncompressed_size = -1",
-    "text for a size": "UPDATE segment SET uncompressed_size = 'large'",
-    "huge size": "UPDATE segment SET uncompressed_size = 9223372036854775807",
-    "number of blocks": "UPDATE segment SET num_blocks = num_blocks + 1",
-    "section elsewhere": "INSERT INTO section VALUES (0, 'grammar', 5, x'ffffffffffff0000', x'40000000')",
-    "section of no blocks": "INSERT INTO section VALUES (0, 'grammar', 5, x'', x'')",
-    "section without a kind": "INSERT INTO section VALUES (0, x'00', 0, x'', x'')",
-}
-# The archive of version 2 has more than nine parts.
-OPENING_2 = {
+# The archive has more than nine parts.
+OPENING = {
     "blocks after the file": "UPDATE segment SET archive_offset = archive_offset + 1000000",
     "blocks at the end of numbers": "UPDATE segment SET archive_offset = 9223372036854775792",
     "negative offset": "UPDATE segment SET archive_offset = -16",
@@ -123,8 +101,6 @@ OPENING_2 = {
     "section of too many blocks": "INSERT INTO section VALUES (0, 'grammar', 0, 64, x'20000000')",
     "section of no size": "INSERT INTO section VALUES (0, 'grammar', 'all', 64, x'20000000')",
     "section without a kind": "INSERT INTO section VALUES (0, x'00', 0, 0, x'')",
-}
-OPENING = {
     "sizes too short": "UPDATE segment SET compressed_sizes = substr(compressed_sizes, 5)",
     "codecs too short": "UPDATE segment SET codecs = substr(codecs, 2)",
     "codecs of no bytes": "UPDATE segment SET codecs = 5",
@@ -139,15 +115,7 @@ OPENING = {
 }
 
 
-@pytest.mark.parametrize(
-    ("version", "statement"),
-    [
-        pytest.param(version, statement, id=f"{version}-{name}")
-        for version, own in ((1, OPENING_1), (2, OPENING_2))
-        for name, statement in (own | OPENING).items()
-    ],
-    scope="session",
-)
+@pytest.mark.parametrize("statement", OPENING.values(), ids=OPENING)
 def test_refused_when_opened(forge: Forge, statement: str) -> None:
     path = forge(statement)
     with pytest.raises(CorruptIndexError) as caught:
@@ -364,18 +332,6 @@ def test_extents_past_the_end_of_a_segment(forge: Forge) -> None:
         last = max(extents, key=lambda ino: max((e.stream_offset for e in extents[ino]), default=0))
         with pytest.raises(CorruptIndexError, match="outside"):
             archive.read_pieces(last, extents[last][-1].file_offset, extents[last][-1].size)
-
-
-@pytest.mark.versions(1)
-def test_swapped_blocks(forge: Forge) -> None:
-    """A block is checked against its own header only, so a swapped block is noticed only by its size."""
-    offsets = "CAST(substr(archive_offsets, -8) || substr(archive_offsets, 9) AS BLOB)"
-    path = forge(f"UPDATE segment SET archive_offsets = {offsets}")
-    with Archive(path) as archive:
-        with pytest.raises(CorruptBlockError) as caught:
-            archive.read(archive.resolve("big/noise").ino, 0, 10)
-        assert caught.value.block == 0
-        assert [damage.block for damage in verify_archive(archive).damages] == [0]
 
 
 def test_an_extent_after_the_end_of_its_file(forge: Forge, tree: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tree_helpers import list_archive
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
 from gompfs.errors import CorruptIndexError
-from gompfs.index.schemas import SCHEMAS
+from gompfs.index.schema import script
 from gompfs.index.writer import IndexWriter
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source
@@ -89,10 +89,9 @@ def test_nothing_is_added_to_a_damaged_database(archive_copy: Path, tmp_path: Pa
     assert archive_copy.read_bytes() == before
 
 
-def test_a_section_of_the_next_segment(forge: Forge, version: int, tmp_path: Path) -> None:
+def test_a_section_of_the_next_segment(forge: Forge, tmp_path: Path) -> None:
     """`add` would give the segment such a section too."""
-    blocks = "x'', x''" if version == 1 else "0, x''"
-    path = forge(f"INSERT INTO section VALUES (1, 'grammar', 0, {blocks}), (1, 'words', 0, {blocks})")
+    path = forge("INSERT INTO section VALUES (1, 'grammar', 0, 0, x''), (1, 'words', 0, 0, x'')")
     before = path.read_bytes()
     (tmp_path / "more").write_text("more and more")
     with pytest.raises(CorruptIndexError, match="belongs to segment 1, which does not exist"):
@@ -116,7 +115,7 @@ def test_a_section_of_the_next_segment(forge: Forge, version: int, tmp_path: Pat
 def test_errors_of_the_writer_say_that_the_index_is_damaged(tmp_path: Path, statement: str, reason: str) -> None:
     """A second line of defence: add checks an index before it extends it."""
     base = sqlite3.connect(":memory:", isolation_level=None)
-    base.executescript(SCHEMAS[2].script())
+    base.executescript(script())
     base.execute("INSERT INTO meta VALUES ('words', 'x'), ('next_ino', '2')")
     base.execute("INSERT INTO inode VALUES (1, 16877, 0, 0, 0, 0, 2, 0, NULL)")
     base.execute("PRAGMA writable_schema = ON")
@@ -130,7 +129,7 @@ def extend(path: Path, base: bytes) -> None:
     """Adds a file to an index as add does."""
     writer = None
     try:
-        writer = IndexWriter(path, 2, base)
+        writer = IndexWriter(path, base)
         writer.set_meta({"next_ino": "3"})
         writer.add_name(1, b"name", 2)
         writer.add_section(1, "words", 0, [])

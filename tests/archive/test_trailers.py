@@ -1,4 +1,4 @@
-"""Damage to the frame of an archive of format version 2: superblock, generation headers, both copies of an index."""
+"""Damage to the frame of an archive: superblock, generation headers, both copies of an index."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
     SUPERBLOCK_SIZE,
+    Footer,
     GenerationHeader,
+    Link,
     LocalFile,
     Superblock,
-    TrailerFooter,
     TrailerPosition,
     align,
     decode_image,
     encode_image,
+    walk_chain,
 )
-from gompfs.generations.chain import Link, walk_chain
 from gompfs.pack.repair import repair_archive
 from gompfs.verify import verify_archive
-
-pytestmark = pytest.mark.versions(2)
 
 
 def flip(path: Path, archive_offset: int) -> None:
@@ -313,7 +312,7 @@ def test_copies_that_differ(archive_copy: Path) -> None:
         stored = b"".join(build_stored(own))
         assert len(stored) % 16 == 0
         offset = link.position.index_offset + copy * (len(stored) + 96)
-        footer = TrailerFooter(
+        footer = Footer(
             1, copy, Superblock.from_bytes(content[:64]).uuid, 0, offset, len(stored), len(own), xxh3(own), 0
         )
         content[offset:] = stored + footer.to_bytes()
@@ -384,7 +383,7 @@ def test_a_chain_of_many_generations(tmp_path: Path) -> None:
     """50,000 headers are followed in little time, and all footers are missing."""
     uuid = UUID(int=5)
     position = TrailerPosition(64, 16)
-    content = bytearray(Superblock(16384, uuid, 2, position.index_offset, position.index_size).to_bytes())
+    content = bytearray(Superblock(16384, uuid, *position).to_bytes())
     for number in range(2, 50_000):
         start = align(position.end, GENERATION_HEADER_SIZE)
         position = TrailerPosition(start + GENERATION_HEADER_SIZE, 16)

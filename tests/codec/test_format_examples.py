@@ -1,4 +1,4 @@
-"""The worked examples of payloads in the format's documents are what the encoder writes, and what the text says."""
+"""The worked examples of payloads in docs/format.md are what the encoder writes, and what the text says."""
 
 import re
 from pathlib import Path
@@ -11,9 +11,8 @@ from gompfs.codec.reference import decode_payload
 from gompfs.codec.reference_bit import read_bit_payload
 from gompfs.engine import select_engine
 
-DOCUMENTS = Path(__file__).parents[2] / "docs"
-DOCUMENT = (DOCUMENTS / "format.md").read_text()
-WITH_DICTIONARY = (DOCUMENTS / "format-2-codec.md").read_text().partition("\n## 9. Blocks with a dictionary\n")[2]
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
+WITH_DICTIONARY = DOCUMENT.partition("\n## 7. Payload of gompresso-bit-dictionary\n")[2].partition("\n## 8. ")[0]
 EXAMPLE = re.compile(r"^The \d+ bytes `([^`]+)`[^\n]*\n\n```payload ([\w-]+) (\d+)\n([^`]+)```", re.MULTILINE)
 REPETITIONS = {Codec.GOMPRESSO_BYTE: 2, Codec.GOMPRESSO_BIT: 12}
 
@@ -35,7 +34,7 @@ def test_example(text: str, label: str, size: str, digits: str) -> None:
 
 def test_sequences_of_gompresso_bit() -> None:
     """The table of sequences has all bits of the sequence sub-blocks, and what they mean."""
-    example = DOCUMENT.partition("### Example\n\nThe 144 bytes")[2]
+    example = DOCUMENT.partition("### Example\n\nThe 144 bytes")[2].partition("\n## 7. ")[0]
     payload = bytes.fromhex(EXAMPLE.findall(DOCUMENT)[1][3])
     rows = [
         [cell.strip(" `") for cell in row.split("|")[2:-1]]

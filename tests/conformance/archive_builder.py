@@ -8,20 +8,31 @@ from __future__ import annotations
 import sqlite3
 import stat
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
+from forged_index import trailers
 from xxhash import xxh3_64_intdigest
 
-from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Footer, Superblock
+from gompfs.format import (
+    GENERATION_HEADER_SIZE,
+    NUM_COPIES,
+    SUPERBLOCK_SIZE,
+    Footer,
+    GenerationHeader,
+    Superblock,
+    TrailerPosition,
+    align,
+    encode_image,
+)
+from gompfs.model import PartKind
 
 SCHEMA = Path(__file__).parents[2] / "gompfs" / "index" / "schema.sql"
 BLOCK_SIZE = 1 << 14
 PAGE_SIZE = 512
-_BLOCK_ALIGNMENT = 16
-_INDEX_ALIGNMENT = 4096
+_ALIGNMENT = 16
 _ROOT_INO = 1
 _TIME_NS = 1_500_000_000_000_000_000
 
@@ -64,13 +75,23 @@ def _difference(start: int, end: int) -> bytes:
 
 
 @dataclass
-class ArchiveBuilder:
-    """One segment: blocks of the stream, sections, entries of the root, and SQL statements that then change the index.
+class StoredPart:
+    """A part of the stream: its size in bytes, its blocks and its head as they are stored in the file."""
 
-    Blocks are given as stored in the file, with their uncompressed sizes. They are written in reverse order.
+    size: int
+    blocks: list[bytes]
+    head: bytes = b""
+    kind: PartKind = PartKind.GRAMMAR
+
+
+@dataclass
+class ArchiveBuilder:
+    """One segment of these parts and sections, entries of the root, and SQL statements that then change the index.
+
+    The blocks of sections are given as they are stored in the file, with their uncompressed sizes.
     """
 
-    blocks: list[tuple[bytes, int]] = field(default_factory=list)
+    parts: list[StoredPart] = field(default_factory=list)
     sections: dict[str, list[tuple[bytes, int]]] = field(default_factory=dict)
     statements: list[str] = field(default_factory=list)
     uuid: UUID = field(default_factory=lambda: UUID(int=1))
@@ -97,22 +118,31 @@ class ArchiveBuilder:
 
     def build(self) -> bytes:
         """Returns the archive."""
-        content = bytearray(Superblock(self.block_size, self.uuid).to_bytes())
-        assert len(content) == SUPERBLOCK_SIZE
-        stream = _write_blocks(content, self.blocks)
-        sections = {kind: _write_blocks(content, blocks) for kind, blocks in self.sections.items()}
-        return append_index(bytes(content), self._index(stream, sections))
+        content, image = self.content_and_image()
+        return with_index(content, image)
 
-    def _index(self, stream: tuple[bytes, bytes, int], sections: dict[str, tuple[bytes, bytes, int]]) -> bytes:
-        offsets, sizes, size = stream
-        codecs = bytes(raw[4] for raw, _ in self.blocks)
-        segment = 0, 0, len(self.blocks), size, offsets, sizes, codecs
-        return self.image(SCHEMA, segment, [(0, kind, size, *where) for kind, (*where, size) in sections.items()])
+    def content_and_image(self) -> tuple[bytes, bytes]:
+        """Returns a superblock that locates no index, blocks and heads; and the image of the index."""
+        content = bytearray(Superblock(self.block_size, self.uuid, index_offset=0, index_size=0).to_bytes())
+        blocks = [block for part in self.parts for block in part.blocks]
+        heads = [part.head for part in self.parts]
+        segment = (
+            0, 0, _append(content, blocks), _u32(map(len, blocks)), bytes(block[4] for block in blocks),
+            bytes(part.kind for part in self.parts),
+            b"".join(part.size.to_bytes(8, "little") for part in self.parts),
+            _append(content, [head for head in heads if head]), _u32(map(len, heads)),
+        )  # fmt: skip
+        sections = []
+        for kind, stored in self.sections.items():
+            raw = [block for block, _ in stored]
+            sections.append((0, kind, sum(size for _, size in stored), _append(content, raw), _u32(map(len, raw))))
+        content += bytes(-len(content) % _ALIGNMENT)
+        return bytes(content), self._image(segment, sections)
 
-    def image(self, schema: Path, segment: tuple[object, ...], sections: Sequence[tuple[object, ...]]) -> bytes:
+    def _image(self, segment: tuple[object, ...], sections: Sequence[tuple[object, ...]]) -> bytes:
         """Returns an index with these rows of the tables `segment` and `section`."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
-        connection.executescript(schema.read_text().replace("page_size = 4096", f"page_size = {PAGE_SIZE}"))
+        connection.executescript(SCHEMA.read_text().replace("page_size = 4096", f"page_size = {PAGE_SIZE}"))
         num_directories = sum(stat.S_ISDIR(mode) for _, mode, *_ in self._inodes if isinstance(mode, int))
         root = (_ROOT_INO, stat.S_IFDIR | 0o755, 0, 0, 0, _TIME_NS, 2 + num_directories, 0, None)
         connection.executemany("INSERT INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [root, *self._inodes])
@@ -131,29 +161,50 @@ class ArchiveBuilder:
         return image
 
 
-def append_index(content: bytes, image: bytes, **fields: int) -> bytes:
-    """Appends an index and its footer to superblock and blocks; `fields` override footer fields."""
-    content += bytes(-len(content) % _INDEX_ALIGNMENT)
-    values = {
-        "generation": 1,
-        "index_offset": len(content),
-        "index_size": len(image),
-        "index_xxh3": xxh3_64_intdigest(image),
-        "previous_footer": 0,
-    }
-    content += image + bytes(-len(image) % FOOTER_SIZE)
-    return content + Footer(**{**values, **fields}).to_bytes()
+def with_index(content: bytes, image: bytes, stored: bytes | None = None, **fields: int) -> bytes:
+    """Returns an archive of one generation: superblock and blocks, and both copies of an index.
+
+    `stored` are the blocks of the index, if they are not those of `image`; `fields` override those of the footers.
+    """
+    stored = encode_image(image, BLOCK_SIZE) if stored is None else stored
+    superblock = Superblock.from_bytes(content[:SUPERBLOCK_SIZE])
+    superblock = superblock._replace(index_offset=len(content), index_size=len(stored))
+    footer = _footer(1, superblock, 0, len(content), stored, image, 0)
+    return superblock.to_bytes() + content[SUPERBLOCK_SIZE:] + trailers(footer._replace(**fields), stored, len(content))
 
 
-def _write_blocks(content: bytearray, blocks: list[tuple[bytes, int]]) -> tuple[bytes, bytes, int]:
-    """Appends blocks. Returns their index columns archive_offsets and compressed_sizes, and their total size."""
-    offsets = []
-    for raw, _ in reversed(blocks):
-        content += bytes(-len(content) % _BLOCK_ALIGNMENT)
-        offsets.append(len(content))
-        content += raw
-    return (
-        b"".join(offset.to_bytes(8, "little") for offset in reversed(offsets)),
-        b"".join(len(raw).to_bytes(4, "little") for raw, _ in blocks),
-        sum(size for _, size in blocks),
-    )
+def with_generation(archive: bytes, image: bytes) -> tuple[bytes, int]:
+    """Returns an archive with a second generation that has no blocks, and the archive offset of its header."""
+    superblock = Superblock.from_bytes(archive[:SUPERBLOCK_SIZE])
+    before = position_of(archive)
+    start = align(before.end, GENERATION_HEADER_SIZE)
+    offset = start + GENERATION_HEADER_SIZE
+    stored = encode_image(image, BLOCK_SIZE)
+    header = GenerationHeader(2, superblock.uuid, offset, len(stored))
+    footer = _footer(2, superblock, start, offset, stored, image, before.footer_offset(NUM_COPIES - 1))
+    return archive.ljust(start, b"\0") + header.to_bytes() + trailers(footer, stored, offset), start
+
+
+def position_of(archive: bytes) -> TrailerPosition:
+    """Returns where the trailers of generation 1 are."""
+    superblock = Superblock.from_bytes(archive[:SUPERBLOCK_SIZE])
+    return TrailerPosition(superblock.index_offset, superblock.index_size)
+
+
+def _footer(
+    generation: int, superblock: Superblock, start: int, offset: int, stored: bytes, image: bytes, previous: int
+) -> Footer:
+    checksum = xxh3_64_intdigest(image)
+    return Footer(generation, 0, superblock.uuid, start, offset, len(stored), len(image), checksum, previous)
+
+
+def _append(content: bytearray, blocks: Sequence[bytes]) -> int:
+    """Appends blocks. Returns the archive offset of the first one, or 0 if there is none."""
+    start = align(len(content), _ALIGNMENT) if blocks else 0
+    for block in blocks:
+        content += bytes(-len(content) % _ALIGNMENT) + block
+    return start
+
+
+def _u32(numbers: Iterable[int]) -> bytes:
+    return b"".join(number.to_bytes(4, "little") for number in numbers)

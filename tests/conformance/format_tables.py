@@ -1,19 +1,19 @@
-"""The field tables of docs/format.md and docs/format-2.md, by which tests read archives."""
+"""The field tables of docs/format.md, by which tests read archives."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-DOCUMENTS = Path(__file__).parents[2] / "docs"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "format.md"
 _ROW = re.compile(r"^\| (\d+) \| (\d+) \| ([^|]+) \|$", re.MULTILINE)
 
 
 class FormatTables:
-    """The tables of one document."""
+    """The tables of the document."""
 
-    def __init__(self, name: str) -> None:
-        self.text = (DOCUMENTS / name).read_text()
+    def __init__(self) -> None:
+        self.text = DOCUMENT.read_text()
 
     def table(self, heading: str) -> list[tuple[int, int, str]]:
         """Returns offset, size and text of the fields in the first table after a heading."""

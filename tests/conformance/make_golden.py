@@ -1,8 +1,7 @@
-"""Makes golden archives of format version 1: `PYTHONPATH=tests python tests/conformance/make_golden.py`, as root.
+"""Makes golden archives: `PYTHONPATH=tests python tests/conformance/make_golden.py`, as root.
 
-Makes only those archives, with manifests, that tests/data/golden/v1 lacks. The files there are never made again:
-releases have written them, and every later release must read them. A further archive, from a later writer or with
-content that the others lack, gets its own function and name here.
+Makes only those archives, with manifests, that tests/data/golden lacks. A change of the format makes the archives that
+it concerns anew: remove them, and run this.
 
 The manifest lists what was packed. It comes from a listing of the directories, or from the contents of a hand-made
 archive. Only the lines about blocks and sections are read from the archive.
@@ -16,10 +15,10 @@ import random
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from archive_builder import BLOCK_SIZE, ArchiveBuilder, grammar_part, grammar_section
+from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart
 from manifests import GOLDEN, entry_lines, frame_lines
 from payload_builder import build_bit, build_byte
 from payloads import CORPUS, breaks_of_dependency_elimination
@@ -31,20 +30,22 @@ from gompfs.codec.sequences import DecodedPayload, Sequence
 from gompfs.engine import select_engine
 from gompfs.grammar.collector import is_text
 from gompfs.grammar.reference import split_words
+from gompfs.model import PartKind
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
 
 TIME_NS = 1_600_000_000_123_456_789
 HOLE = 64 << 10
 ALICE = (CORPUS / "carroll" / "alice29.txt").read_bytes()
+# Words of several byte lengths, and separators of one byte, several bytes, and none.
+_WORDS = [b"head", b"of", b"a", b"part_1", "\u03bb\u00e9".encode(), b"x" * 300, b"don", b"t", b"return"]
+_SEPARATORS = [b" ", b" ", b" ", b", ", b"->", b"\n", b"\n\n    ", b"'", b"=" * 70]
 
 
-def make_missing(makers: Mapping[str, Callable[[Path, Path], None]], target: Path) -> None:
-    """Makes the archives that a directory lacks."""
-    target.mkdir(exist_ok=True)
+def make_missing() -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        for name, make in makers.items():
-            archive = target / f"{name}.gomp"
+        for name, make in MAKERS.items():
+            archive = GOLDEN / f"{name}.gomp"
             if not archive.exists():
                 make(archive, Path(scratch, name))
 
@@ -86,66 +87,142 @@ def make_tree(archive: Path, root: Path) -> None:
     write_links(root / "links")
     write_sparse(root / "sparse", rng)
     write_attributes(root / "attributes")
-    (root / "empty-directory").mkdir()
     settle_times(root)
-    options = PackOptions(dependency_elimination=True, words="whitespace", version=1)
+    pack_archive([open_source(root)], archive, PackOptions(), engine=select_engine("cpu"))
+    seen = list_directory(root)
+    write_manifest(archive, seen, "Blocks of 64 KiB, gompresso-tadoc, words are identifiers.")
+    sparse = tuple(path for path in seen if path.startswith(b"sparse/"))
+    write_words(archive, seen, "identifiers", left_out=sparse)
+
+
+def make_parts(archive: Path, root: Path) -> None:
+    """Packs text in many small parts, so that words are local and global, files span parts, and parts lack heads."""
+    rng = random.Random("golden parts")
+    root.mkdir()
+    for number, size in enumerate((40_000, 1, 9000, 300, 25_000)):
+        (root / f"text-{number}").write_bytes(_text(rng, size))
+    (root / "rare").write_bytes(" ".join(f"only{rng.getrandbits(40):x}" for _ in range(1500)).encode())
+    (root / "short").write_bytes(b"no grammar pays here")
+    (root / "noise").write_bytes(b"\0" + rng.randbytes(20_000))
+    settle_times(root)
+    options = PackOptions(level=9, block_size=16 << 10, words="whitespace", part_size=20_000)
     pack_archive([open_source(root)], archive, options, engine=select_engine("cpu"))
     seen = list_directory(root)
-    write_manifest(archive, seen, "Blocks of 64 KiB, gompresso-bit level 6, repair, words between whitespace.")
-    sparse = tuple(path for path in seen if path.startswith(b"sparse/"))
-    write_words(archive, seen, "whitespace", left_out=sparse)
+    write_manifest(archive, seen, "Parts of 20,000 bytes, blocks of 16 KiB, words between whitespace.")
+    write_words(archive, seen, "whitespace")
 
 
 def make_generations(archive: Path, root: Path) -> None:
-    """Packs a directory, then adds another that replaces files of the first and changes attributes."""
-    engine = select_engine("cpu")
-    first, second = root / "1", root / "2"
-    (first / "inner").mkdir(parents=True)
-    (first / "inner/kept").write_bytes(ALICE[6000:12000])
-    (first / "inner/replaced").write_bytes(b"Words of the first, that don't count any more.\n" * 30)
-    line = "It\u2019s \u201cna\u00efve\u201d, isn't it? \u03a3 x\u00b2 \u65e5\u672c 42.\n"
-    (first / "text").write_bytes(line.encode() * 500 + b"\xff'd ")
-    os.link(first / "text", first / "text-too")
-    (first / "becomes-a-link").write_bytes(b"gone, but for its words in the grammar\n")
-    (second / "inner").mkdir(parents=True)
-    os.chmod(second / "inner", 0o700)
-    (second / "inner/replaced").write_bytes(b"Second words, that do count.\n")
-    (second / "text").write_bytes(b"Only text-too has the older text.\n")
-    (second / "becomes-a-link").symlink_to("inner/kept")
-    settle_times(first)
-    settle_times(second, TIME_NS + 1)
-    options = PackOptions(
-        Codec.GOMPRESSO_BYTE,
-        level=9,
-        dependency_elimination=True,
-        block_size=16 << 10,
-        grammar_builder="sequitur",
-        words="letters",
-        version=1,
+    """Packs text as grammars, then adds generations of other codecs, which replace files."""
+    rng = random.Random("golden generations")
+    for number in range(1, 5):
+        (root / f"{number}").mkdir(parents=True)
+    (root / "1/kept").write_bytes(_text(rng, 5000))
+    (root / "1/replaced").write_bytes(_text(rng, 5000))
+    os.link(root / "1/replaced", root / "1/replaced-too")
+    (root / "2/replaced").write_bytes(_text(rng, 4000))
+    (root / "3/replaced").write_bytes(b"It\xe2\x80\x99s the third text.\n" * 200)
+    (root / "4/noise").write_bytes(rng.randbytes(3000))
+    each = (
+        PackOptions(words="letters", block_size=16 << 10),
+        PackOptions(Codec.GOMPRESSO_BYTE, level=9, dependency_elimination=True, grammar_builder="sequitur"),
+        PackOptions(Codec.GOMPRESSO_BIT, dependency_elimination=True),
+        PackOptions(Codec.STORED, stats=False),
     )
-    pack_archive([open_source(first)], archive, options, engine=engine)
-    before = list_directory(first)
-    title = "Generation 1 of 2: blocks of 16 KiB, gompresso-byte level 9, sequitur, words of letters."
-    write_manifest(archive, before, title, suffix="-1")
-    add_to_archive(archive, [open_source(second)], PackOptions(Codec.STORED), engine=engine)
-    seen = {**before, **list_directory(second)}
-    seen[b"text-too"] = seen[b"text-too"]._replace(inode=b"text-too")  # the other name has another inode now
-    write_manifest(archive, seen, "Generation 2 of 2: stored, repair; replaces files, one of which was a hard link.")
+    engine = select_engine("cpu")
+    seen = {}
+    for number, options in enumerate(each, 1):
+        folder = root / f"{number}"
+        settle_times(folder, TIME_NS + number)
+        if number == 1:
+            pack_archive([open_source(folder)], archive, options, engine=engine)
+        else:
+            add_to_archive(archive, [open_source(folder)], options, engine=engine)
+        seen.update(list_directory(folder))
+        if number > 1 and b"replaced-too" in seen:
+            seen[b"replaced-too"] = seen[b"replaced-too"]._replace(inode=b"replaced-too")
+        suffix = "" if number == len(each) else f"-{number}"
+        write_manifest(archive, seen, f"Generation {number} of {len(each)}.", suffix=suffix)
     write_words(archive, seen, "letters")
 
 
 def make_large_blocks(archive: Path, root: Path) -> None:
-    """Uses the largest blocks, without dependency elimination and without statistics."""
+    """Uses the largest blocks, with and without grammars, and a part of several blocks."""
     root.mkdir()
     rng = random.Random("golden large blocks")
-    paragraphs = [ALICE[start : start + 400] for start in range(0, 4000, 400)]
     (root / "zeros").write_bytes(bytes((1 << 20) - 1000))
-    (root / "paragraphs").write_bytes(b"".join(rng.choices(paragraphs, k=500)))
+    (root / "text").write_bytes(_text(rng, 1000) * 1400)
     settle_times(root)
-    options = PackOptions(level=1, block_size=1 << 20, stats=False, words="whitespace", version=1)
+    options = PackOptions(level=1, block_size=1 << 20, part_size=1 << 22)
     pack_archive([open_source(root)], archive, options, engine=select_engine("cpu"))
-    title = "Blocks of 1 MiB, gompresso-bit level 1 without dependency elimination, no statistics."
-    write_manifest(archive, list_directory(root), title)
+    seen = list_directory(root)
+    write_manifest(archive, seen, "Blocks of 1 MiB, one part of text.")
+    write_words(archive, seen, "identifiers")
+
+
+def make_long_word(archive: Path, root: Path) -> None:
+    """Packs a word that is too long for a grammar."""
+    root.mkdir()
+    (root / "text").write_bytes(b"ab" * 40_000 + b" and a short one")
+    settle_times(root)
+    pack_archive([open_source(root)], archive, PackOptions(), engine=select_engine("cpu"))
+    seen = list_directory(root)
+    write_manifest(archive, seen, "A part of text without a head.")
+    write_words(archive, seen, "identifiers")
+
+
+def make_nothing(archive: Path, root: Path) -> None:
+    """Packs an empty directory."""
+    root.mkdir()
+    settle_times(root)
+    pack_archive([open_source(root)], archive, PackOptions(), engine=select_engine("cpu"))
+    write_manifest(archive, list_directory(root), "An empty directory.")
+
+
+def make_dictionary(archive: Path, root: Path) -> None:
+    """Packs files with a dictionary of several blocks, then adds files, which use it, and text, which does not."""
+    rng = random.Random("golden dictionary")
+    for number in range(1, 4):
+        (root / f"{number}").mkdir(parents=True)
+    phrases = [rng.randbytes(rng.randint(5, 40)).hex().encode() for _ in range(800)]
+
+    def write(path: str, size: int) -> None:
+        content = b" ".join(b"%s %06x\n" % (rng.choice(phrases), rng.getrandbits(24)) for _ in range(size // 40))
+        (root / path).write_bytes(content[:size])
+
+    for number, size in enumerate((70_000, 1, 20_000, 40_000)):
+        write(f"1/text-{number}", size)
+    (root / "1/zeros").write_bytes(bytes(50_000))
+    write("2/text-2", 30_000)
+    (root / "2/noise").write_bytes(rng.randbytes(20_000))
+    write("3/text", 30_000)
+    (root / "3/data").write_bytes(b"\0" + (root / "3/text").read_bytes())
+    each = (
+        PackOptions(stats=False, block_size=16 << 10, dictionary_size=40_000, part_size=65_536),
+        PackOptions(stats=False, level=9, dependency_elimination=True),
+        PackOptions(),
+    )
+    engine = select_engine("cpu")
+    seen = {}
+    for number, options in enumerate(each, 1):
+        folder = root / f"{number}"
+        settle_times(folder, TIME_NS + number)
+        if number == 1:
+            pack_archive([open_source(folder)], archive, options, engine=engine)
+        else:
+            add_to_archive(archive, [open_source(folder)], options, engine=engine)
+        seen.update(list_directory(folder))
+    write_manifest(archive, seen, "A dictionary of two blocks, which parts of three segments use.")
+    write_words(archive, seen, "identifiers")
+
+
+def _text(rng: random.Random, size: int) -> bytes:
+    pairs = [word + separator for word in _WORDS for separator in _SEPARATORS]
+    lines = [b"".join(rng.choices(pairs, k=rng.randint(1, 20))) for _ in range(60)]
+    text = b""
+    while len(text) < size:
+        text += rng.choice(lines)
+    return text[:size]
 
 
 def write_contents(root: Path, rng: random.Random) -> None:
@@ -236,6 +313,7 @@ def make_foreign(archive: Path, _root: Path) -> None:
     """Makes what the format permits and the packer does not write. The lists below define the contents."""
     rng = random.Random("golden foreign")
     builder = ArchiveBuilder(meta={"words": "whitespace", "unknown": "ignored by readers"})
+    blocks: list[bytes] = []
     contents: dict[bytes, bytes] = {}
     for codec in (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT):
         for group_size_log2 in (2, 3, 4, 5):
@@ -244,27 +322,27 @@ def make_foreign(archive: Path, _root: Path) -> None:
                 content = decoded.expand(BLOCK_SIZE)
                 payload = build_byte(decoded) if codec is Codec.GOMPRESSO_BYTE else build_bit(decoded, rng)
                 name = f"{codec.label}-{1 << group_size_log2}{'' if elimination else '-dependent'}".encode()
-                builder.add_file(name, len(content), len(builder.blocks) * BLOCK_SIZE)
-                builder.blocks.append((build_block(codec, payload, content).data, len(content)))
+                builder.add_file(name, len(content), len(blocks) * BLOCK_SIZE)
+                blocks.append(build_block(codec, payload, content).data)
                 contents[name] = content
     one_symbol = b"a" * BLOCK_SIZE
     payload = build_bit(DecodedPayload(True, 2, one_symbol_sequences(), b"a"), rng)
-    builder.add_file(b"one-symbol", BLOCK_SIZE, len(builder.blocks) * BLOCK_SIZE)
-    builder.blocks.append((build_block(Codec.GOMPRESSO_BIT, payload, one_symbol).data, BLOCK_SIZE))
+    builder.add_file(b"one-symbol", BLOCK_SIZE, len(blocks) * BLOCK_SIZE)
+    blocks.append(build_block(Codec.GOMPRESSO_BIT, payload, one_symbol).data)
     contents[b"one-symbol"] = one_symbol
     text = b"to be or not to be\n"
-    ino = builder.add_file(b"text", len(text), len(builder.blocks) * BLOCK_SIZE)
-    builder.add_file(b"part-of-text", 5, len(builder.blocks) * BLOCK_SIZE + 3)
-    builder.blocks.append((build_block(Codec.STORED, text, text).data, len(text)))
+    ino = builder.add_file(b"text", len(text), len(blocks) * BLOCK_SIZE)
+    builder.add_file(b"part-of-text", 5, len(blocks) * BLOCK_SIZE + 3)
+    blocks.append(build_block(Codec.STORED, text, text).data)
+    size = (len(blocks) - 1) * BLOCK_SIZE + len(text)
+    builder.parts.append(StoredPart(size, blocks, kind=PartKind.DATA))
     contents |= {b"text": text, b"part-of-text": text[3:8]}
     builder.add_entry(b"socket", stat.S_IFSOCK | 0o600)
-    grammar = make_grammar(ino)
-    builder.sections["grammar"] = [(build_block(Codec.STORED, grammar, grammar).data, len(grammar))]
     builder.sections["unknown"] = [(build_block(Codec.STORED, b"ignored", b"ignored").data, 7)]
     binary = " UNION ".join(f"SELECT {number}" for number in range(2, ino))
     builder.statements.append(f"INSERT INTO binary_file {binary} UNION SELECT {ino + 1}")
     archive.write_bytes(builder.build())
-    title = "Written by hand: all groups, random codes, a grammar of two parts."
+    title = "Written by hand: all groups, random codes, an unknown section and an unknown fact."
     write_manifest(archive, foreign_entries(contents), title)
     archive.with_suffix(".wordcount").write_bytes(b"be\t2\nto\t2\nnot\t1\nor\t1\n")
 
@@ -272,18 +350,12 @@ def make_foreign(archive: Path, _root: Path) -> None:
 def foreign_entries(contents: dict[bytes, bytes]) -> dict[bytes, Seen]:
     """Returns the listing that `contents` should have. Inode numbers, and thus times, ascend in their order."""
     time_ns = 1_500_000_000_000_000_000
-    names = [*contents, b"socket"] if contents else []
+    names = [*contents, b"socket"]
     seen = {b"": Seen(stat.S_IFDIR | 0o755, 0, 0, time_ns, 0, None, None, (), b"")}
     for ino, name in enumerate(names, 2):
         mode = stat.S_IFSOCK | 0o600 if name == b"socket" else stat.S_IFREG | 0o644
         seen[name] = Seen(mode, 0, 0, time_ns + ino, 0, None, contents.get(name), (), name)
     return seen
-
-
-def make_nothing(archive: Path, _root: Path) -> None:
-    """Makes an archive with a root directory and no blocks."""
-    archive.write_bytes(ArchiveBuilder().build())
-    write_manifest(archive, foreign_entries({}), "Written by hand: an empty directory.")
 
 
 def make_sequences(codec: Codec, group_size_log2: int, elimination: bool, rng: random.Random) -> DecodedPayload:
@@ -315,21 +387,16 @@ def one_symbol_sequences() -> list[Sequence]:
     return [*sequences, Sequence(0, BLOCK_SIZE - 1 - 426 * (BLOCK_SIZE // 426), 1)]
 
 
-def make_grammar(ino: int) -> bytes:
-    """Returns `to be or not to be` as a file that continues in a second part. Numbers are longer than needed."""
-    # Part 1: the root consists of rule 1, `or` and the splitter; rule 1 is `to be`. Part 2: `not to be`.
-    first = grammar_part(ino, 3, [3, 0, 2], [[2, 5, 0], [1, 3]])
-    second = grammar_part(ino, 3, [1, 3, 0], [[1, 3, 5, 0]], continues=True)
-    return grammar_section([b"be", b"not", b"or", b"to"], [first, second])
-
-
 MAKERS: dict[str, Callable[[Path, Path], None]] = {
     "tree": make_tree,
+    "parts": make_parts,
     "generations": make_generations,
     "large-blocks": make_large_blocks,
-    "foreign": make_foreign,
+    "long-word": make_long_word,
     "nothing": make_nothing,
+    "dictionary": make_dictionary,
+    "foreign": make_foreign,
 }
 
 if __name__ == "__main__":
-    make_missing(MAKERS, GOLDEN / "v1")
+    make_missing()

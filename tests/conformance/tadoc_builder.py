@@ -1,4 +1,4 @@
-"""Writes gompresso-tadoc from docs/format-2-codec.md: the section `words`, heads of parts, and blocks.
+"""Writes gompresso-tadoc from docs/format.md: the section `words`, heads of parts, and blocks.
 
 With a random generator, every choice that the format leaves is made at random; without one, the choice is that of a
 small payload. Decoders must accept all of them.

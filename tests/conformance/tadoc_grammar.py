@@ -1,4 +1,4 @@
-"""Cuts text into the tokens of gompresso-tadoc, and makes a simple grammar of them (docs/format-2-codec.md)."""
+"""Cuts text into the tokens of gompresso-tadoc, and makes a simple grammar of them (docs/format.md)."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from archive_builder import BLOCK_SIZE
-from archive_builder_2 import ArchiveBuilder2, StoredPart
+from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart
 from forged_index import forge_index
 from tadoc_builder import BuiltPart, GlobalTokens, PartSymbols, build_block, build_part
 from tadoc_grammar import SPLITTER, Grammar, Piece, Symbol, Token
@@ -66,7 +65,7 @@ def write_archive(
 
     Returns its path.
     """
-    made = ArchiveBuilder2(meta={"words": rule}, parts=[stored(part) for part in parts])
+    made = ArchiveBuilder(meta={"words": rule}, parts=[stored(part) for part in parts])
     first_blocks = [sum(len(part.blocks) for part in parts[:number]) for number in range(len(parts))]
     extents = extents or [(number, 0, part.size) for number, part in enumerate(made.parts)]
     ino = made.add_entry(b"file", stat.S_IFREG | 0o644, size=sum(size for _, _, size in extents))
@@ -270,7 +269,7 @@ def test_a_nul_in_text(kind: str, tmp_path: Path, capfdbinary: pytest.CaptureFix
     path = write_archive(tmp_path / "a.gomp", [built(*root, SPLITTER, words=words)], words=words)
     if kind == "raw":
         text = b"a\0c\n"
-        made = ArchiveBuilder2(meta={"words": "identifiers"})
+        made = ArchiveBuilder(meta={"words": "identifiers"})
         made.parts = [StoredPart(len(text), [seal(Codec.STORED, text, text).data], kind=PartKind.TEXT)]
         made.add_file(b"file", len(text), 0)
         path.write_bytes(made.build())

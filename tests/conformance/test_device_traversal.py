@@ -115,9 +115,12 @@ def test_the_selector_takes_the_direction_of_less_work(device: HostDevice) -> No
         assert min(times.flatten, times.upload, times.initialise, times.traverse, times.download, times.emit) > 0
 
 
-def test_the_statistics_of_an_archive(device: HostDevice) -> None:
+def test_the_statistics_of_an_archive(device: HostDevice, tmp_path: Path) -> None:
     """The archive's engine decides which device traverses."""
-    path = ROOT / "tests" / "data" / "golden" / "v1" / "generations.gomp"
+    path = tmp_path / "a.gomp"
+    for number in range(3):
+        (tmp_path / f"{number}").write_bytes(b"to be or not to be, that is\n" * 30 * number)
+    pack(path, *(tmp_path / f"{number}" for number in range(3)), codec=Codec.GOMPRESSO_BYTE, stats=True)
     names = [name.encode() for name in NAMES if name not in ("binary-files", "info")]
     with Archive(path, engine=CpuEngine()) as archive:
         of_the_cpu = {name: compute(name, archive).read() for name in names}

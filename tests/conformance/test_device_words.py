@@ -74,7 +74,7 @@ def test_words_are_sorted(
 @pytest.mark.parametrize("word_rule", WORD_RULES)
 @pytest.mark.parametrize("batch_bytes", BATCH_BYTES)
 def test_odd_files(tmp_path: Path, device: HostTextDevice, word_rule: str, batch_bytes: int) -> None:
-    path = pack_files(tmp_path, odd_files(), words=word_rule, version=2)
+    path = pack_files(tmp_path, odd_files(), words=word_rule)
     with Archive(path, engine=select_engine("cpu")) as archive:
         compare(device, archive, batch_bytes)
 

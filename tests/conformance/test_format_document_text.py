@@ -1,6 +1,6 @@
-"""Reads the text of an archive with docs/format-2.md and docs/format-2-codec.md: files, and their words.
+"""Reads the text of an archive with docs/format.md: files, and their words.
 
-Where things lie, what the fields of heads and blocks are, and which files a splitter ends, comes from the documents.
+Where things lie, what the fields of heads and blocks are, and which files a splitter ends, comes from the document.
 The reference decoder expands symbols; test_tadoc_example.py compares it with the document.
 """
 
@@ -16,22 +16,23 @@ from typing import NamedTuple
 import pytest
 from forged_index import index_image
 from format_tables import FormatTables
-from test_format_document import decode_block, unpack
-from test_format_document_2 import align, consecutive_blocks
+from test_format_document import align, consecutive_blocks, decode_block, unpack
 from tree_helpers import add, pack
 from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import Codec
 from gompfs.codec.reference_tadoc import GlobalWords, Part, decode_tadoc, join_root, read_block, read_head, read_words
 
-TABLES = FormatTables("format-2-codec.md")
-HEADER = FormatTables("format.md"), "## 2. Blocks"
+TABLES = FormatTables()
 BLOCK_SIZE = 1 << 14
 PART_SIZE = 20_000
 WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
 
 
-@pytest.mark.parametrize(("heading", "size"), [("## 5. Heads", 32), ("The payload:", 40), ("## 6. Blocks", 12)])
+@pytest.mark.parametrize(
+    ("heading", "size"),
+    [("## 12. Heads", 32), ("The payload of a head:", 40), ("## 13. Payload of gompresso-tadoc", 12)],
+)
 def test_tables_have_no_gaps(heading: str, size: int) -> None:
     TABLES.check_gaps(heading, size)
 
@@ -39,8 +40,7 @@ def test_tables_have_no_gaps(heading: str, size: int) -> None:
 def read_stored(archive: bytes, start: int, size: int, codec: int) -> tuple[dict[str, int], bytes]:
     """Returns the fields of the header of a head or block, and the payload, after comparing the second checksum."""
     raw = archive[start : start + size]
-    of_version_1, heading = HEADER
-    header = of_version_1.fields(raw, heading)
+    header = TABLES.fields(raw, "## 2. Blocks")
     assert start % 16 == 0
     assert header["codec"] == codec
     assert header["size of the payload"] == size - 32
@@ -52,7 +52,7 @@ def open_head(archive: bytes, start: int, size: int, words: GlobalWords) -> Part
     header, payload = read_stored(archive, start, size, 4)
     part = read_head(payload, header["uncompressed size"], words)
     assert xxh3_64_intdigest(part.pool) == header["XXH3-64 of the uncompressed bytes"]
-    fields = TABLES.fields(payload, "The payload:")
+    fields = TABLES.fields(payload, "The payload of a head:")
     assert fields["number of local words"] == part.num_local_words
     assert fields["number of global words"] == len(part.global_words)
     assert fields["number of local separators"] == part.num_local_separators
@@ -85,7 +85,7 @@ def words_of_symbols(part: Part) -> list[list[bytes]]:
 
 
 def cut_root(part: Part, root: list[int]) -> TextOfPart:
-    """Section 6, "Splitters and files"."""
+    """Section 13, "Splitters and files"."""
     words = words_of_symbols(part)
     text, pieces, of_piece = bytearray(), [], []
     begin = 0
@@ -108,7 +108,7 @@ def read_grammar(archive: bytes, part: Part, places: list[tuple[int, int]], part
         content = decode_tadoc(payload, header["uncompressed size"], part)
         assert xxh3_64_intdigest(content) == header["XXH3-64 of the uncompressed bytes"]
         symbols.append(read_block(payload, len(content), part))
-        fields = TABLES.fields(payload, "## 6. Blocks")
+        fields = TABLES.fields(payload, "## 13. Payload of gompresso-tadoc")
         assert (fields["number of symbols"], fields["skip"]) == (len(symbols[-1].symbols), symbols[-1].skip)
         contents.append(content)
     assert [len(content) for content in contents[:-1]] == [BLOCK_SIZE] * (len(contents) - 1)

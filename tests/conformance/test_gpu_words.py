@@ -49,7 +49,7 @@ def test_odd_files(tmp_path: Path, device: TextDevice, word_rule: str, codec: st
     contents = odd_files()
     if codec == "stored":
         contents = {"noise": random.Random(1).randbytes(100_000).replace(b"\0", b" "), "text": b"word " * 9000}
-    path = pack_files(tmp_path, contents, words=word_rule, version=2)
+    path = pack_files(tmp_path, contents, words=word_rule)
     with Archive(path, engine=select_engine("cpu")) as archive:
         for batch_bytes in BATCH_BYTES:
             compare(device, archive, batch_bytes)

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 from device_cases import Case, build, cases, texts
 from host_device import HostDevice
-from native_builds import ROOT, run_cases_sanitized
+from native_builds import run_cases_sanitized
 from resident_cases import (
     PIECES,
     ROOM,
@@ -24,7 +24,7 @@ from resident_cases import (
     report_of_device,
 )
 from text_device_on_host import EngineWithDevice
-from tree_helpers import pack
+from tree_helpers import add, pack
 
 from gompfs._native.statistics import PostingsTask
 from gompfs.archive import Archive
@@ -169,11 +169,9 @@ def test_every_task_that_stays_has_an_answer() -> None:
     assert MAX_PHRASE == MAX_NGRAM_LENGTH
 
 
-@pytest.fixture(scope="module", params=["generations", "parts"])
+@pytest.fixture(scope="module", params=[1, 2])
 def archive_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive with grammars in sections, of several generations; and one with text in parts."""
-    if request.param == "generations":
-        return ROOT / "tests" / "data" / "golden" / "v1" / "generations.gomp"
+    """An archive with text in parts, of one or two generations."""
     rng = random.Random(7)
     words = [b"head", b"a_part", b"x", b"(y, z)", b";"]
     lines = [b" ".join(rng.choices(words, k=rng.randint(1, 9))) for _ in range(80)]
@@ -187,7 +185,11 @@ def archive_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     (tree / "noise").write_bytes(rng.randbytes(2000))
     (tree / "29, again").hardlink_to(tree / "29")
     path = folder / "a.gomp"
-    pack(path, tree, codec=Codec.GOMPRESSO_TADOC, stats=True, part_size=5000)
+    options = {"codec": Codec.GOMPRESSO_TADOC, "stats": True, "part_size": 5000}
+    pack(path, tree, **options)
+    if request.param == 2:
+        (folder / "long").write_bytes(b"\n".join(rng.choices(lines, k=50)))
+        add(path, folder / "long", **options)
     return path
 
 

@@ -1,6 +1,6 @@
 """Parts that the C++ core makes of text decode to that text, with the readable decoder and with that of the core.
 
-Their symbols are compared with the text as well: the root of each part has the tokens that docs/format-2-codec.md asks
+Their symbols are compared with the text as well: the root of each part has the tokens that docs/format.md asks
 for, and each token of a segment is stored once.
 """
 

@@ -1,4 +1,4 @@
-"""The example of docs/format-2-codec.md is what the builder writes, and decodes to what the document says."""
+"""The example of text in docs/format.md is what the builder writes, and decodes to what the document says."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gompfs.codec.reference_streams import read_sub_blocks
 from gompfs.codec.reference_tadoc import Part, join_root
 from gompfs.codec.reference_tadoc_numbers import class_base, class_of, num_extra_bits
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "format-2-codec.md").read_text()
-EXAMPLE = DOCUMENT.partition("\n## 7. Example\n")[2].partition("\n## 8. ")[0]
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
+EXAMPLE = DOCUMENT.partition("\n## 14. Example of text\n")[2].partition("\n## 15. ")[0]
 FENCES = re.findall(r"^```(\w+)[ \d]*\n([^`]+)```", EXAMPLE, re.MULTILINE)
 SECTION, HEAD, *BLOCKS = [bytes.fromhex(digits) for _, digits in FENCES]
 FILES = (b"to be or not to be, to be or not\n", b"or to be\n")
@@ -106,7 +106,8 @@ def test_the_table_of_symbols() -> None:
 
 
 def test_the_table_of_classes() -> None:
-    rows = re.findall(r"^\| (?:class|base|extra bits) \|(.*)\|$", DOCUMENT.partition("\n## 4.")[0], re.MULTILINE)
+    section = DOCUMENT.partition("\n## 10. ")[2].partition("\n## 11. ")[0]
+    rows = re.findall(r"^\| (?:class|base|extra bits) \|(.*)\|$", section, re.MULTILINE)
     formulas = [row.replace("^", "**").replace("\N{MULTIPLICATION SIGN}", "*").split("|") for row in rows]
     classes, bases, extra = ([eval(cell) for cell in row if cell.strip() != "…"] for row in formulas)
     assert classes == [*range(8), 60, 61]
@@ -135,7 +136,7 @@ def test_the_files_of_the_splitters() -> None:
 
 
 def test_the_rows_of_the_index() -> None:
-    (rows,) = FormatTables("format-2-codec.md").rows()
+    *_, rows = FormatTables().rows()
     index = sqlite3.connect(":memory:")
     (segment, section) = (index.execute(f"SELECT {values}").fetchone() for _, values in rows)
     index.close()

@@ -168,7 +168,7 @@ def main(library: Path) -> None:
         for hash_bits in (64, 2):
             check_table(device, word_rule, hash_bits, seed=hash_bits, size=600)
         with tempfile.TemporaryDirectory() as folder:
-            path = pack_files(Path(folder), odd_files(), words=word_rule, version=2)
+            path = pack_files(Path(folder), odd_files(), words=word_rule)
             with Archive(path, engine=select_engine("cpu")) as archive:
                 for batch_bytes in BATCH_BYTES[1:] if word_rule == "whitespace" else BATCH_BYTES[1:2]:
                     compare(device, archive, batch_bytes)

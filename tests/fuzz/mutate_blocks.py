@@ -141,7 +141,7 @@ def head(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     """Changes the head of a part: its payload, the size of its pool, its codec; or gives parts the heads of others."""
     query = "SELECT number FROM segment WHERE ltrim(hex(head_sizes), '0') != ''"
     segment = rng.choice([number for (number,) in parts.rows(query)])
-    heads = parts.heads(segment)  # type: ignore[attr-defined]
+    heads = parts.heads(segment)
     at = rng.choice([number for number, found in enumerate(heads) if found])
     codec, size, content_xxh3 = heads[at][4], *struct.unpack_from("<IQ", heads[at], 12)
     old = heads[at][BLOCK_HEADER_SIZE:]
@@ -154,7 +154,7 @@ def head(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
         heads[at] = seal(rng.choice((0, 2, 3, 5, 255)), old, size, content_xxh3)
     else:
         heads = rng.choice((heads[::-1], [heads[at]] * len(heads)))
-    parts.set_heads(segment, heads)  # type: ignore[attr-defined]
+    parts.set_heads(segment, heads)
     return f"{kind} of head {at} of segment {segment}", False
 
 

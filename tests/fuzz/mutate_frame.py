@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from taken_apart import FOOTER_SIZE, SUPERBLOCK_FIELDS, TakenApart, with_checksum
-from taken_apart_2 import TakenApart2
+from taken_apart import SUPERBLOCK_FIELDS, TakenApart, with_checksum
+
+from gompfs.format import FOOTER_SIZE
 
 EXTREMES = (0, 1, 63, 64, 65, 4096, (1 << 31), (1 << 32) - 1, 1 << 40, (1 << 62), (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 
@@ -17,42 +18,19 @@ def superblock(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     if which == 0:
         fields[0] = rng.choice((b"\x89GOMPFS\r", bytes(8)))
     elif which == 1:
-        fields[1] = rng.choice((0, 2, 3, 255, (1 << 32) - 1))
+        fields[1] = rng.choice((0, 1, 3, 255, (1 << 32) - 1))
     elif which == 2:
         fields[2] = rng.choice((1 << rng.randrange(32), fields[2] + 1, fields[2] * 2, fields[2] // 2, 0))
     elif which == 3:
         fields[3] = rng.randbytes(16)
     else:
-        fields[4] = rng.choice((b"\1" + bytes(23), bytes(23) + b"\1"))
+        fields[6] = rng.choice((1, 1 << 63))
     parts.data[:64] = with_checksum(SUPERBLOCK_FIELDS.pack(*fields))
     return f"field {which} of the superblock", which != 2
 
 
 def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Changes fields of the newest footer. In version 2, also of the generation header, and bytes of one copy."""
-    if isinstance(parts, TakenApart2):
-        return _trailers(parts, rng)
-    end = len(parts.data) + -len(parts.data) % 4096
-    size = len(parts.image)
-    name = rng.choice(
-        ("generation", "index_offset", "index_size", "index_xxh3", "previous", "reserved", "reserved_too")
-    )
-    value = {
-        "generation": rng.choice((0, 2, 3, parts.footer.generation + 1, (1 << 32) - 1)),
-        "index_offset": rng.choice((end - 4096, end + 64, end + 1, 64, *EXTREMES)),
-        "index_size": rng.choice((size - 1, size + 1, size - 512, size + 64, size // 2, *EXTREMES)),
-        "index_xxh3": rng.getrandbits(64),
-        "previous": rng.choice((end + size, end - 64, parts.footer.previous + 64, *EXTREMES)),
-        "reserved": rng.choice((1, 1 << 31)),
-        "reserved_too": rng.choice((1, 1 << 63)),
-    }[name]
-    parts.odd_footer[name] = value
-    if name == "index_offset" and rng.random() < 0.3:
-        parts.odd_footer["index_size"] = rng.choice(EXTREMES)
-    return f"{name} of the footer is {value}", True
-
-
-def _trailers(parts: TakenApart2, rng: random.Random) -> tuple[str, bool]:
+    """Changes fields of the newest footers or of the generation header, or a bit of one copy of the index."""
     end, kind = len(parts.data) + -len(parts.data) % 16, rng.choice(("footer", "footer", "pin", "pin", "bytes"))
     if kind == "bytes":
         copy, at = rng.randrange(2), rng.random()
@@ -71,7 +49,7 @@ def _trailers(parts: TakenApart2, rng: random.Random) -> tuple[str, bool]:
     names = ("generation", "copy", "start", "index_offset", "index_size", "image_size", "index_xxh3", "previous")
     name = rng.choice((*names, "reserved"))
     near = rng.choice((1, -1, 16, 4096))
-    sound = {"index_offset": end, "image_size": len(parts.image), "generation": parts.footer.generation}
+    sound = {"index_offset": end, "image_size": len(parts.image), "generation": parts.generation}
     parts.odd_footer[name] = rng.choice((sound.get(name, 0) + near, *EXTREMES))
     parts.odd_copies = rng.choice(((0,), (1,), (0, 1)))
     return f"{name} of the footers {parts.odd_copies} is {parts.odd_footer[name]}", True
@@ -100,8 +78,8 @@ def tail(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
         if kind == "footer":
             return content + last
         if kind == "footer of generation 0":
-            return content + noise[: size // 64 * 64] + with_checksum(last[:8] + bytes(4) + last[12:56])
-        return content + content[64 : 64 + size] + b"GOMPEND\n" + noise[:40]
+            return content + noise[: size // 64 * 64] + with_checksum(last[:8] + bytes(4) + last[12:88])
+        return content + content[64 : 64 + size] + b"GOMPEND2" + noise[:40]
 
     parts.after_image.append(add)
     return f"{kind} behind the end", True

@@ -7,7 +7,6 @@ import sqlite3
 import struct
 
 from taken_apart import TakenApart
-from taken_apart_2 import TakenApart2
 
 TABLES = {
     "meta": ("key", "value"),
@@ -15,19 +14,6 @@ TABLES = {
     "dirent": ("parent", "name", "ino"),
     "extent": ("ino", "file_offset", "stream_offset", "size"),
     "xattr": ("ino", "name", "value"),
-    "segment": (
-        "number",
-        "first_block",
-        "num_blocks",
-        "uncompressed_size",
-        "archive_offsets",
-        "compressed_sizes",
-        "codecs",
-    ),
-    "section": ("segment", "kind", "uncompressed_size", "archive_offsets", "compressed_sizes"),
-    "binary_file": ("ino",),
-}
-TABLES_2 = TABLES | {
     "segment": (
         "number",
         "first_block",
@@ -40,6 +26,7 @@ TABLES_2 = TABLES | {
         "head_sizes",
     ),
     "section": ("segment", "kind", "uncompressed_size", "archive_offset", "compressed_sizes"),
+    "binary_file": ("ino",),
 }
 _NUMBERS = (
     *(0, 1, -1, 2, 3, 4095, 4096, 16383, 16384, 65535, 65536, (1 << 31) - 1, 1 << 31, 1 << 32, (1 << 32) - 1),
@@ -89,22 +76,16 @@ def index_rows(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     return "; ".join(told), False
 
 
-def _tables(index: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Returns the columns of the tables of an index, of whatever version."""
-    columns = {row[1] for row in index.execute("PRAGMA table_info(segment)")}
-    return TABLES_2 if "part_sizes" in columns else TABLES
-
-
 def _any_row(index: sqlite3.Connection, table: str, rng: random.Random) -> dict[str, object]:
-    rows = index.execute(f"SELECT {', '.join(_tables(index)[table])} FROM {table}").fetchall()
+    rows = index.execute(f"SELECT {', '.join(TABLES[table])} FROM {table}").fetchall()
     if not rows:
         raise sqlite3.Error(f"{table} is empty")
-    return dict(zip(_tables(index)[table], rng.choice(rows), strict=True))
+    return dict(zip(TABLES[table], rng.choice(rows), strict=True))
 
 
 def _full_table(index: sqlite3.Connection, rng: random.Random) -> str:
     weights = {"inode": 4, "dirent": 4, "extent": 4}
-    filled = [table for table in _tables(index) if index.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchall()]
+    filled = [table for table in TABLES if index.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchall()]
     return rng.choices(filled, [weights.get(table, 1) for table in filled])[0]
 
 
@@ -149,7 +130,7 @@ def _other_blob(old: bytes, rng: random.Random) -> bytes:
 def _set_value(index: sqlite3.Connection, rng: random.Random) -> str:
     table = _full_table(index, rng)
     row = _any_row(index, table, rng)
-    column = rng.choice(_tables(index)[table])
+    column = rng.choice(TABLES[table])
     value = _other_value(index, table, column, row[column], rng)
     condition, values = _where(row)
     index.execute(f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {condition}", [value, *values])
@@ -158,7 +139,7 @@ def _set_value(index: sqlite3.Connection, rng: random.Random) -> str:
 
 def _set_column(index: sqlite3.Connection, rng: random.Random) -> str:
     table = _full_table(index, rng)
-    column = rng.choice(_tables(index)[table])
+    column = rng.choice(TABLES[table])
     value = _other_value(index, table, column, _any_row(index, table, rng)[column], rng)
     index.execute(f"UPDATE OR IGNORE {table} SET {column} = ?", [value])
     return f"all {table}.{column} are {_shown(value)}"
@@ -167,7 +148,7 @@ def _set_column(index: sqlite3.Connection, rng: random.Random) -> str:
 def _exchange(index: sqlite3.Connection, rng: random.Random) -> str:
     table = _full_table(index, rng)
     first, second = _any_row(index, table, rng), _any_row(index, table, rng)
-    column = rng.choice(_tables(index)[table])
+    column = rng.choice(TABLES[table])
     for row, other in ((first, second), (second, first)):
         condition, values = _where(row)
         index.execute(f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {condition}", [other[column], *values])
@@ -188,7 +169,7 @@ def _delete(index: sqlite3.Connection, rng: random.Random) -> str:
 def _copy(index: sqlite3.Connection, rng: random.Random) -> str:
     table = _full_table(index, rng)
     row = _any_row(index, table, rng)
-    for column in rng.sample(_tables(index)[table], min(len(_tables(index)[table]), rng.choice((1, 1, 2)))):
+    for column in rng.sample(TABLES[table], min(len(TABLES[table]), rng.choice((1, 1, 2)))):
         row[column] = _other_value(index, table, column, row[column], rng)
     index.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", list(row.values()))
     return f"{table} has a further row {_shown(list(row.values()))}"
@@ -206,7 +187,7 @@ def _loop(index: sqlite3.Connection, rng: random.Random) -> str:
 def _extent(index: sqlite3.Connection, rng: random.Random) -> str:
     """Makes an extent overlap others or point elsewhere."""
     row = _any_row(index, "extent", rng)
-    ino, file_offset, stream_offset, size = (int(row[column]) for column in _tables(index)["extent"])  # type: ignore[call-overload]
+    ino, file_offset, stream_offset, size = (int(row[column]) for column in TABLES["extent"])  # type: ignore[call-overload]
     new = rng.choice(
         (
             (ino, file_offset + 1, stream_offset, size),
@@ -241,10 +222,9 @@ _ROW_CHANGES += [_extent, _size, _name]
 
 def index_schema(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     """Changes the schema: tables without keys, exchanged root pages, other columns, generated columns, settings."""
-    tables = TABLES_2 if isinstance(parts, TakenApart2) else TABLES
-    table = rng.choice(list(tables))
-    other = rng.choice(list(tables))
-    columns = ", ".join(tables[table])
+    table = rng.choice(list(TABLES))
+    other = rng.choice(list(TABLES))
+    columns = ", ".join(TABLES[table])
     again = [f"ALTER TABLE {table} RENAME TO was", "{new}", f"INSERT INTO {table} SELECT * FROM was", "DROP TABLE was"]
     text = "UPDATE sqlite_master SET sql = "
     roots = f"(SELECT rootpage FROM sqlite_master WHERE name = '{other}' AND type = 'table')"

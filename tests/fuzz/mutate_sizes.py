@@ -7,7 +7,6 @@ import sqlite3
 
 from grammar_numbers import GrammarNumbers, Part
 from taken_apart import TakenApart
-from taken_apart_2 import TakenApart2
 
 _TIME = 1_500_000_000_000_000_000
 
@@ -38,7 +37,7 @@ def _many_extents(parts: TakenApart, rng: random.Random) -> str:
 
     def change(index: sqlite3.Connection) -> None:
         ino = _next_ino(index)
-        ((end,),) = index.execute("SELECT MAX(uncompressed_size) FROM segment").fetchall()
+        ((end,),) = index.execute("SELECT MAX(stream_offset + size) FROM extent").fetchall()
         end = max(int(end or 0), 1)
         _add(index, [(ino, 0o100644, count * step + 1, _TIME, 1, None)], [(1, b"many extents", ino)])
         rows = [(ino, n * step, n * 16384 % end if step > 2 else n % end, 1 + overlap) for n in range(count)]
@@ -152,8 +151,7 @@ def _many_segments(parts: TakenApart, rng: random.Random) -> str:
         query = "SELECT COUNT(*), COALESCE(SUM(length(compressed_sizes) / 4), 0) FROM segment"
         ((number, blocks),) = index.execute(query).fetchall()
         rows = [(number + n, blocks) for n in range(count)]
-        empty = "0, x'', x'', x'', x'', 0, x''" if isinstance(parts, TakenApart2) else "0, 0, x'', x'', x''"
-        index.executemany(f"INSERT INTO segment VALUES (?, ?, {empty})", rows)
+        index.executemany("INSERT INTO segment VALUES (?, ?, 0, x'', x'', x'', x'', 0, x'')", rows)
 
     parts.change_index(change)
     return f"{count} empty ones"
@@ -200,8 +198,7 @@ def _large_grammar(parts: TakenApart, rng: random.Random) -> str:
     for part in numbers.parts:
         part.num_words = part.expanded_size()
     content = numbers.to_bytes()
-    nowhere = "0" if isinstance(parts, TakenApart2) else "x''"
-    statement = f"INSERT OR REPLACE INTO section VALUES (0, 'grammar', 0, {nowhere}, x'')"
+    statement = "INSERT OR REPLACE INTO section VALUES (0, 'grammar', 0, 0, x'')"
     parts.change_index(lambda index: index.execute(statement))
     parts.set_section((0, "grammar"), content)
     return f"{shape}, {len(content)} bytes"

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from taken_apart import BLOCK_FIELDS, BLOCK_HEADER_SIZE, FOOTER_FIELDS, FOOTER_SIZE, SUPERBLOCK_FIELDS
+from taken_apart import BLOCK_FIELDS, BLOCK_HEADER_SIZE, FOOTER_FIELDS, HEADER_FIELDS, SUPERBLOCK_FIELDS
 from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.codec import BlockStatus, Codec
@@ -157,7 +157,7 @@ def count_lines(counts: Counter[bytes]) -> bytes:
 
 
 def read_archive(content: bytes) -> Reading:
-    """Reads an archive that ends with its footer. Raises OracleError."""
+    """Reads an archive that ends with its trailers. Raises OracleError."""
     try:
         return _read(content)
     except sqlite3.OperationalError as error:
@@ -168,17 +168,14 @@ def read_archive(content: bytes) -> Reading:
 
 def generation_ends(content: bytes) -> list[int]:
     """Returns the ends of the generations of an archive, newest first."""
-    if content[8:12] == b"\2\0\0\0":
-        return [end for end, *_ in _chain(content)][::-1]
-    ends = [len(content)]
-    while previous := FOOTER_FIELDS.unpack_from(content, ends[-1] - FOOTER_SIZE)[6]:
-        ends.append(previous + FOOTER_SIZE)
-    return ends
+    return [end for end, *_ in _chain(content)][::-1]
 
 
 def _read(content: bytes) -> Reading:
-    _, version, block_size, _, _ = SUPERBLOCK_FIELDS.unpack_from(content)
-    image = _newest_image(content, block_size) if version == 2 else _last_image(content, version)
+    _, version, block_size, *_ = SUPERBLOCK_FIELDS.unpack_from(content)
+    if version != 2:
+        raise OracleError("another format version")
+    image = _newest_image(content, block_size)
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(image)
@@ -186,13 +183,13 @@ def _read(content: bytes) -> Reading:
         connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
         if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
             raise OracleError("the pages of the index contradict each other")
-        return _read_tables(connection, content, block_size, version)
+        return _read_tables(connection, content, block_size)
     finally:
         connection.close()
 
 
 def _chain(content: bytes) -> list[tuple[int, int, int]]:
-    """Returns the end of each generation of an archive of version 2, and offset and size of its stored index."""
+    """Returns the end of each generation of an archive, and offset and size of its stored index."""
     found: list[tuple[int, int, int]] = []
     start, (offset, size) = 0, struct.unpack_from("<QQ", content, 32)
     while offset % 16 == 0 and offset >= start + 64 and size:
@@ -205,7 +202,7 @@ def _chain(content: bytes) -> list[tuple[int, int, int]]:
         raw = content[start : start + 64]
         if len(raw) < 64 or xxh3_64_intdigest(raw[:56]) != int.from_bytes(raw[56:], "little"):
             break
-        magic, generation, reserved, uuid, offset, size, reserved_too = struct.unpack_from("<8sII16sQQQ", raw)
+        magic, generation, reserved, uuid, offset, size, reserved_too = HEADER_FIELDS.unpack_from(raw)
         if magic != b"\x89GGENER\n" or generation != len(found) + 1 or uuid != content[16:32]:
             break
         if reserved or reserved_too:
@@ -214,7 +211,7 @@ def _chain(content: bytes) -> list[tuple[int, int, int]]:
 
 
 def _newest_image(content: bytes, block_size: int) -> bytes:
-    """Returns the image of the newest index of an archive of version 2."""
+    """Returns the image of the newest index."""
     chain = _chain(content)
     if not chain:
         raise OracleError("no generation")
@@ -227,7 +224,7 @@ def _newest_image(content: bytes, block_size: int) -> bytes:
         raw = content[begin + rounded : begin + rounded + 96]
         if len(raw) < 96 or xxh3_64_intdigest(raw[:88]) != int.from_bytes(raw[88:], "little"):
             continue
-        *fields, image_size, image_xxh3, before, reserved = struct.unpack_from("<8sII16sQQQQQQQ", raw)
+        *fields, image_size, image_xxh3, before, reserved = FOOTER_FIELDS.unpack_from(raw)
         if fields != [b"GOMPEND2", len(chain), copy, content[16:32], start, begin, size]:
             continue
         if reserved or before != previous or image_size > 341 * size:
@@ -251,24 +248,7 @@ def _image_of(stored: bytes, size: int, block_size: int) -> bytes | None:
     return image if end == len(stored) else None
 
 
-def _last_image(content: bytes, version: int) -> bytes:
-    """Returns the image of the index at the end of an archive of version 1."""
-    footer = FOOTER_FIELDS.unpack_from(content, len(content) - FOOTER_SIZE)
-    magic, generation, reserved, index_offset, index_size, index_xxh3, _, reserved_too = footer
-    if magic != b"GOMPEND\n" or version != 1 or generation == 0 or reserved or reserved_too:
-        raise OracleError("no whole archive")
-    image = content[index_offset : index_offset + index_size]
-    if xxh3_64_intdigest(image) != index_xxh3:
-        raise OracleError("no whole index")
-    if -(-(index_offset + index_size) // FOOTER_SIZE) * FOOTER_SIZE != len(content) - FOOTER_SIZE:
-        raise OracleError("the footer does not lie after the index")
-    page_size, page_count = int.from_bytes(image[16:18]), int.from_bytes(image[28:32])
-    if (65536 if page_size == 1 else page_size) * page_count != index_size:
-        raise OracleError("the footer is not that of the index: another generation is shown, with a warning")
-    return image
-
-
-def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int, version: int) -> Reading:
+def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int) -> Reading:
     reading = Reading()
     for row in connection.execute("SELECT ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target FROM inode"):
         _check(row[:8], int)
@@ -284,25 +264,12 @@ def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int
     reading.binary = {ino for (ino,) in connection.execute("SELECT ino FROM binary_file")}
     meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     reading.words = meta.get("words", "whitespace")
-    if version == 2:
-        _read_parts(connection, content, block_size, reading)
-        return reading
-    start = 0
-    for size, offsets, sizes in connection.execute(
-        "SELECT uncompressed_size, archive_offsets, compressed_sizes FROM segment ORDER BY number"
-    ):
-        count = len(sizes) // 4
-        places = zip(struct.unpack(f"<{count}Q", offsets), struct.unpack(f"<{count}I", sizes), strict=True)
-        for number, (offset, compressed) in enumerate(places):
-            raw = content[offset : offset + compressed]
-            reading.blocks.append((start + number * block_size, raw, min(size - number * block_size, block_size)))
-        start += count * block_size
-    reading._starts = [block[0] for block in reading.blocks]
+    _read_parts(connection, content, block_size, reading)
     return reading
 
 
 def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int, reading: Reading) -> None:
-    """Reads the blocks of the stream of an archive of version 2."""
+    """Reads the blocks of the stream."""
     start = 0
     heads = []
     words = _section_places(connection, "words", block_size)

@@ -109,8 +109,7 @@ def _add(target: Path, files: Files, **options: object) -> None:
 
 
 def _options(options: dict[str, object]) -> PackOptions:
-    """Format version 1, unless `options` say otherwise."""
-    return PackOptions(**{"version": 1, "words": "whitespace", **options})  # type: ignore[arg-type]
+    return PackOptions(**{"words": "whitespace", **options})  # type: ignore[arg-type]
 
 
 def _build_grammars(target: Path) -> None:
@@ -124,7 +123,7 @@ _BIT = {"codec": Codec.GOMPRESSO_BIT, "level": 9, "dependency_elimination": True
 _QUICK = {"codec": Codec.GOMPRESSO_BIT, "level": 1}
 _STORED = {"codec": Codec.STORED}
 _SMALL, _MIDDLE = 16 << 10, 64 << 10
-_TADOC = {"version": 2, "words": "identifiers", "codec": Codec.GOMPRESSO_TADOC, "block_size": _SMALL}
+_TADOC = {"words": "identifiers", "codec": Codec.GOMPRESSO_TADOC, "block_size": _SMALL}
 
 
 def _generations(target: Path) -> None:
@@ -140,8 +139,8 @@ def _built(target: Path) -> None:
 
 
 def _parts_of_generations(target: Path) -> None:
-    _pack(target, _texts(9), block_size=_SMALL, **_BIT, version=2, part_size=9000, with_all_kinds=True)
-    _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, **_BYTE, version=2, part_size=_SMALL)
+    _pack(target, _texts(9), block_size=_SMALL, **_BIT, part_size=9000, with_all_kinds=True)
+    _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, **_BYTE, part_size=_SMALL)
     _add(target, {"noise": b"now text", "new/file": _TEXT[9000:12000]}, **_STORED, stats=False)
 
 
@@ -151,7 +150,7 @@ def _text_parts_of_generations(target: Path) -> None:
 
 
 def _dictionary_of_generations(target: Path) -> None:
-    _pack(target, _texts(15), block_size=_SMALL, **_QUICK, version=2, part_size=9000, dictionary_size=10_000)
+    _pack(target, _texts(15), block_size=_SMALL, **_QUICK, part_size=9000, dictionary_size=10_000)
     _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, **_TADOC)
 
 
@@ -177,16 +176,16 @@ _MAKERS: dict[str, Callable[[Path], None]] = {
     "many": _packed(_many_files, **_BIT, block_size=_SMALL),
     "generations": _generations,
     "built": _built,
-    "parts": _packed(lambda: _texts(10), **_BIT, block_size=_SMALL, version=2, part_size=_SMALL + 77),
+    "parts": _packed(lambda: _texts(10), **_BIT, block_size=_SMALL, part_size=_SMALL + 77),
     "parts-of-generations": _parts_of_generations,
-    "one-part": _packed(lambda: _texts(11), **_BYTE, block_size=_MIDDLE, version=2, words="letters"),
+    "one-part": _packed(lambda: _texts(11), **_BYTE, block_size=_MIDDLE, words="letters"),
     "text-parts": _packed(lambda: _texts(12), **_TADOC, part_size=9000),
     "text-parts-of-generations": _text_parts_of_generations,
-    "dictionary": _packed(lambda: _texts(14), **_BIT, block_size=_SMALL, version=2, stats=False, dictionary_size=4096),
+    "dictionary": _packed(lambda: _texts(14), **_BIT, block_size=_SMALL, stats=False, dictionary_size=4096),
     "dictionary-of-generations": _dictionary_of_generations,
     "nothing": _packed(dict, block_size=_SMALL),
 }
-_GOLDEN = ("v1/tree", "v1/generations", "v1/foreign", "v1/nothing", "v2/tree", "v2/parts", "v2/generations")
+_GOLDEN = ("tree", "parts", "generations", "foreign")
 SEEDS = (*_MAKERS, *(f"golden/{name}" for name in _GOLDEN))
 
 

@@ -1,7 +1,8 @@
-"""An archive taken apart into superblock, blocks, index and footer, which can be changed and reassembled.
+"""An archive taken apart into data and index, which can be changed and reassembled.
 
 `TakenApart.build` computes all checksums from the inside out, so that a mutation looks as if a writer had written it.
-Blocks that grow are appended after all others, and the index is updated with their new offsets.
+Blocks of a row lie one after another, so blocks that grow, and those of a row that were moved, are appended after all
+others, and the index is updated with their new offsets.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from dataclasses import dataclass, field
 
 from xxhash import xxh3_64, xxh3_64_intdigest
 
+from gompfs.format import NUM_COPIES, TrailerPosition, align, encode_image, find_newest
+
 BLOCK_FIELDS = struct.Struct("<4sB3sIIQ")  # magic, codec, reserved, payload size, uncompressed size, content checksum
 BLOCK_HEADER_SIZE = 32
-FOOTER_FIELDS = struct.Struct("<8sIIQQQQQ")
-FOOTER_SIZE = 64
-SUPERBLOCK_FIELDS = struct.Struct("<8sII16s24s")
-SUPERBLOCK_SIZE = 64
+SUPERBLOCK_FIELDS = struct.Struct("<8sII16sQQQ")
+HEADER_FIELDS = struct.Struct("<8sII16sQQQ")
+FOOTER_FIELDS = struct.Struct("<8sII16sQQQQQQQ")
 
+_MASK = (1 << 64) - 1
 _MAX_STEPS = 5000  # steps of 1,000 SQLite instructions
 
 Where = tuple[int] | tuple[int, str]
@@ -56,66 +59,93 @@ class Places:
     uncompressed_size: int
 
 
-@dataclass
-class Footer:
-    """The footer fields that mutations change."""
+class BytesFile:
+    """An archive in memory. Implements ArchiveFile."""
 
-    generation: int
-    index_offset: int
-    index_size: int
-    index_xxh3: int
-    previous: int
-    reserved: int = 0
-    reserved_too: int = 0
+    def __init__(self, content: bytes) -> None:
+        self._content = content
 
-    def to_bytes(self) -> bytes:
-        numbers = (self.index_offset, self.index_size, self.index_xxh3, self.previous, self.reserved_too)
-        masked = [number & (1 << 64) - 1 for number in numbers]
-        fields = (b"GOMPEND\n", self.generation & 0xFFFFFFFF, self.reserved & 0xFFFFFFFF, *masked)
-        return with_checksum(FOOTER_FIELDS.pack(*fields))
+    def size(self) -> int:
+        return len(self._content)
+
+    def read(self, size: int, archive_offset: int) -> bytes:
+        return self._content[archive_offset : archive_offset + size]
 
 
 @dataclass
 class TakenApart:
-    """The parts of an archive. `data` is everything before the newest index, `image` is the index."""
+    """The parts of an archive. `data` is everything before the newest index, `image` is the index.
+
+    `start` is the offset of the header of the newest generation, or 0; `previous` that of the footer before.
+    """
 
     data: bytearray
     image: bytes
-    footer: Footer
+    generation: int
+    start: int
+    previous: int
     after_image: list[Callable[[bytes], bytes]] = field(default_factory=list)
     """Changes of the whole file that are made after all checksums, such as cuts and tails."""
     odd_footer: dict[str, int] = field(default_factory=dict)
-    """Fields of the footer that differ from what the parts imply."""
+    """Fields of the footers that differ from what the parts imply."""
+    odd_copies: tuple[int, ...] = (0, 1)
+    """The copies of the index whose footers have the fields in `odd_footer`."""
+    odd_pin: dict[str, int] = field(default_factory=dict)
+    """Fields of the header (or superblock) that differ: index_offset, index_size, generation, reserved."""
 
     @classmethod
     def of(cls, content: bytes) -> TakenApart:
-        """Takes apart an archive that ends with its newest generation."""
-        if content[8:12] == b"\2\0\0\0":
-            from taken_apart_2 import TakenApart2
-
-            return TakenApart2.of(content)
-        _, generation, _, offset, size, xxh3, previous, _ = FOOTER_FIELDS.unpack_from(content, len(content) - 64)
-        footer = Footer(generation, offset, size, xxh3, previous)
-        return cls(bytearray(content[:offset]), content[offset : offset + size], footer)
+        """Takes apart an archive that ends with its trailers."""
+        newest = find_newest(BytesFile(content))  # type: ignore[arg-type]
+        found = newest.footer
+        data = bytearray(content[: newest.data_end])
+        return cls(data, bytes(newest.image), found.generation, found.start, found.previous_footer)
 
     def build(self) -> bytes:
         """Returns the archive made of these parts."""
-        self.data += bytes(-len(self.data) % 4096)
-        footer = Footer(
-            self.footer.generation, len(self.data), len(self.image), xxh3_64_intdigest(self.image), self.footer.previous
-        )
-        content = bytes(self.data) + self.image + bytes(-len(self.image) % FOOTER_SIZE)
-        for name, value in self.odd_footer.items():
-            setattr(footer, name, value)
-        if {"index_offset", "index_size"} & self.odd_footer.keys():
-            start, size = footer.index_offset, footer.index_size
-            if start >= 0 and 0 <= size < 1 << 31:
-                footer.index_xxh3 = xxh3_64_intdigest(content[start : start + size])
-                content += bytes(max(0, -(-(start + size) // 64) * 64 - len(content)) if start + size < 1 << 26 else 0)
-        content += footer.to_bytes()
+        self.data += bytes(-len(self.data) % 16)
+        stored = encode_image(self.image, self.block_size if 1 << 14 <= self.block_size <= 1 << 20 else 1 << 16)
+        position = TrailerPosition(len(self.data), len(stored))
+        content = bytearray(self.data)
+        for copy in range(NUM_COPIES):
+            content += stored.ljust(align(len(stored), 16), b"\0") + self._footer(copy, position, len(stored))
+        self._pin(content, position)
+        changed = bytes(content)
         for change in self.after_image:
-            content = change(content)
-        return content
+            changed = change(changed)
+        return changed
+
+    def _footer(self, copy: int, position: TrailerPosition, stored_size: int) -> bytes:
+        fields = {
+            "generation": self.generation,
+            "copy": copy,
+            "start": self.start,
+            "index_offset": position.copy_offset(copy),
+            "index_size": stored_size,
+            "image_size": len(self.image),
+            "index_xxh3": xxh3_64_intdigest(self.image),
+            "previous": self.previous,
+            "reserved": 0,
+        }
+        if copy in self.odd_copies:
+            fields |= {name: value for name, value in self.odd_footer.items() if name in fields}
+        generation, number, *numbers = fields.values()
+        masked = [value & _MASK for value in numbers]
+        raw = FOOTER_FIELDS.pack(b"GOMPEND2", generation & 0xFFFFFFFF, number & 0xFFFFFFFF, self.data[16:32], *masked)
+        return with_checksum(raw)
+
+    def _pin(self, content: bytearray, position: TrailerPosition) -> None:
+        """Writes the position of the index to the header of the generation, or to the superblock."""
+        offset = self.odd_pin.get("index_offset", position.index_offset) & _MASK
+        size = self.odd_pin.get("index_size", position.index_size) & _MASK
+        if self.start:
+            generation = self.odd_pin.get("generation", self.generation) & 0xFFFFFFFF
+            reserved = self.odd_pin.get("reserved", 0) & _MASK
+            fields = HEADER_FIELDS.pack(b"\x89GGENER\n", generation, 0, self.data[16:32], offset, size, reserved)
+            content[self.start : self.start + 64] = with_checksum(fields)
+        else:
+            content[32:48] = struct.pack("<QQ", offset, size)
+            content[:64] = with_checksum(bytes(content[: SUPERBLOCK_FIELDS.size]))
 
     # The index
 
@@ -152,25 +182,65 @@ class TakenApart:
 
     def block_rows(self) -> list[Where]:
         """Returns all rows that have blocks: of the stream and of sections."""
-        segments = [(number,) for (number,) in self.rows("SELECT number FROM segment WHERE num_blocks > 0")]
+        query = "SELECT number FROM segment WHERE length(compressed_sizes) > 0"
+        segments = [(number,) for (number,) in self.rows(query)]
         return segments + self.rows("SELECT segment, kind FROM section WHERE uncompressed_size > 0")
+
+    def heads(self, segment: int) -> list[bytes]:
+        """Returns the heads of the parts of a segment, with their headers; empty for a part that has none."""
+        ((offset, packed),) = self.rows("SELECT heads_offset, head_sizes FROM segment WHERE number = ?", segment)
+        found = []
+        for size in struct.unpack(f"<{len(packed) // 4}I", packed):
+            found.append(bytes(self.data[offset : offset + size]))
+            offset = align(offset + size, 16)
+        return found
+
+    def set_heads(self, segment: int, heads: list[bytes]) -> None:
+        """Writes other heads at the end of the data."""
+        offsets = [self.append(head) for head in heads if head] or [0]
+        sizes = b"".join(len(head).to_bytes(4, "little") for head in heads)
+        statement = "UPDATE segment SET heads_offset = ?, head_sizes = ? WHERE number = ?"
+        self.change_index(lambda index: index.execute(statement, (offsets[0], sizes, segment)))
 
     def places(self, where: Where) -> Places:
         """Returns where the blocks of a row are."""
-        columns = "archive_offsets, compressed_sizes, uncompressed_size"
-        ((offsets, sizes, size),) = self.rows(f"SELECT {columns} FROM {row_condition(where)}", *where)
-        count = len(offsets) // 8
-        return Places(list(struct.unpack(f"<{count}Q", offsets)), list(struct.unpack(f"<{count}I", sizes)), size)
+        columns = "archive_offset, compressed_sizes, "
+        columns += "part_sizes" if len(where) == 1 else "uncompressed_size"
+        ((offset, packed, size),) = self.rows(f"SELECT {columns} FROM {row_condition(where)}", *where)
+        sizes = list(struct.unpack(f"<{len(packed) // 4}I", packed))
+        if isinstance(size, bytes):
+            size = sum(struct.unpack(f"<{len(size) // 8}Q", size))
+        offsets = []
+        for each in sizes:
+            offsets.append(offset)
+            offset = align(offset + each, 16)
+        return Places(offsets, sizes, size)
 
     def set_places(self, where: Where, places: Places) -> None:
-        """Sets where the blocks of a row are."""
-        offsets = b"".join((number & (1 << 64) - 1).to_bytes(8, "little") for number in places.offsets)
-        sizes = b"".join((number & 0xFFFFFFFF).to_bytes(4, "little") for number in places.sizes)
-        sets = "archive_offsets = ?, compressed_sizes = ?, uncompressed_size = ?"
-        values: list[object] = [offsets, sizes, places.uncompressed_size]
-        if len(where) == 1:
-            sets += ", num_blocks = ?, codecs = substr(CAST(codecs || zeroblob(?) AS BLOB), 1, ?)"
-            values += [len(places.offsets)] * 3
+        """Sets where the blocks of a row are. If they do not lie one after another, they are copied."""
+        old = self.places(where)
+        ends = [align(offset + size, 16) for offset, size in zip(places.offsets, places.sizes, strict=True)]
+        if places.offsets[1:] != ends[:-1]:
+            places.offsets = [
+                self.append(bytes(self.data[max(offset, 0) : max(offset, 0) + min(size, 2 << 20)]))
+                for offset, size in zip(places.offsets, places.sizes, strict=True)
+            ]
+        first = places.offsets[0] if places.offsets else 0
+        values: list[object] = [
+            (first + (1 << 63)) % (1 << 64) - (1 << 63),
+            b"".join((size & 0xFFFFFFFF).to_bytes(4, "little") for size in places.sizes),
+        ]
+        sets = "archive_offset = ?, compressed_sizes = ?"
+        if len(where) == 2:
+            sets += ", uncompressed_size = ?"
+            values.append(places.uncompressed_size)
+        else:
+            count = len(places.sizes)
+            sets += ", codecs = substr(CAST(codecs || zeroblob(?) AS BLOB), 1, ?)"
+            values += [count, count]
+            if places.uncompressed_size != old.uncompressed_size:  # then the segment becomes one part
+                sets += ", part_kinds = x'00', head_sizes = zeroblob(4), part_sizes = ?"
+                values.append((places.uncompressed_size & _MASK).to_bytes(8, "little"))
         statement = row_condition(where).replace(" WHERE", f" SET {sets} WHERE")
         self.change_index(lambda index: index.execute(f"UPDATE {statement}", (*values, *where)))
 

@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 from word_rules import ONE_WORD_PER_LINE
 
 from gompfs._native import grammar as _grammar
-from gompfs.errors import OptionError
 from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.reference import split_words
-from gompfs.model import WORD_RULES, word_rules_of
-from gompfs.options import PackOptions
+from gompfs.model import WORD_RULES
 
 MIB = 1 << 20
 
@@ -116,10 +114,3 @@ def test_separators_in_words(words: str) -> None:
             starts = np.array([0, 7, content.size], np.uint64)
             grammar = Grammar.of_tokens((starts, content), words, np.empty(0, np.uint32))
             assert grammar.words_have_separators() == is_separator
-
-
-def test_version_1_has_no_identifiers() -> None:
-    assert "identifiers" not in word_rules_of(1)
-    assert "identifiers" in word_rules_of(2)
-    with pytest.raises(OptionError, match="version 1 has no word rule 'identifiers'; use whitespace or letters"):
-        PackOptions(words="identifiers", version=1)

@@ -11,7 +11,7 @@ from typing import Any
 from nasty_texts import TEXTS, TOKENS, near_a_limit
 
 from gompfs.codec import Codec
-from gompfs.model import word_rules_of
+from gompfs.model import WORD_RULES
 
 PART_SIZES = (None, 700, 5_000, 40_000, 65_535, 65_536, 200_000)
 BLOCK_SIZES = (16 << 10, 32 << 10, 64 << 10, 64 << 10, 128 << 10, 1 << 20)
@@ -121,7 +121,7 @@ def _name(rng: random.Random, place: int) -> bytes:
 def _options(rng: random.Random) -> dict[str, Any]:
     codec = rng.choice(_CODECS)
     options: dict[str, Any] = {
-        "words": rng.choice(word_rules_of(2)),
+        "words": rng.choice(WORD_RULES),
         "block_size": rng.choice(BLOCK_SIZES),
         "part_size": rng.choice(PART_SIZES),
         "jobs": rng.choice((0, 1, 2, 3)),

@@ -1,9 +1,6 @@
-"""Kills `pack -f`, `add` and `stats --build` with SIGKILL at random moments, and checks what is left.
+"""Kills `repack -f`, `add` and `stats --build` with SIGKILL at random moments, and checks what is left.
 
-    PYTHONPATH=tests:tests/pack python tests/pack/kill_campaign.py NUMBER [SEED [VERSION]]
-
-VERSION is the format version of the archives; for version 2, `repack -f` takes the place of `pack -f`, which always
-writes version 2.
+    PYTHONPATH=tests:tests/pack python tests/pack/kill_campaign.py NUMBER [SEED]
 
 The packed tree has a file that contains generations made by an attacker. After each kill, the archive is either exactly
 as before, or as the command would have made it. `repair` followed by the same command gives the latter. After that, no
@@ -30,18 +27,15 @@ from pathlib import Path
 from uuid import UUID
 
 from command_forks import fork
-from hostile_chain import hostile_chain
-from hostile_content import EVIL_NAME, hostile_content, payload_offset
-from tree_helpers import pack
+from hostile_chain import EVIL_NAME, hostile_chain, payload_offset
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
-from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.format import GENERATION_HEADER_SIZE, SUPERBLOCK_SIZE, align
 
 BLOCK_SIZE = 64 << 10
-COMMANDS = ("pack", "add", "stats")
+COMMANDS = ("repack", "add", "stats")
 
 
 @dataclass
@@ -61,9 +55,8 @@ class Outcome:
 class Campaign:
     """A working folder with the archive, the trees, and a folder for temporary files."""
 
-    def __init__(self, folder: Path, seed: int, version: int) -> None:
+    def __init__(self, folder: Path, seed: int) -> None:
         self.outcome = Outcome()
-        self._version = version
         self._rng = random.Random(seed)
         self._archive = folder / "work/a.gomp"
         self._archive.parent.mkdir()
@@ -74,9 +67,10 @@ class Campaign:
             tree.mkdir()
             (tree / "noise").write_bytes(self._rng.randbytes(size))
             (tree / "text").write_text(" ".join(self._rng.choices(["to", "be", "or", "not", "that", "is"], k=20_000)))
-        pack_again = self._prepare_1() if version == 1 else self._prepare_2(folder / "second.gomp")
+        packed = folder / "second.gomp"
+        self._prepare(packed)
         self._arguments = {
-            "pack": [*pack_again, self._archive],
+            "repack": ["repack", "-q", "-f", "--codec", "stored", packed, self._archive],
             "add": ["add", "-q", "--codec", "stored", self._second, self._archive],
             "stats": ["stats", "--build", self._archive],
         }
@@ -90,20 +84,8 @@ class Campaign:
             self._new[command] = self._listing(self._archive)
         assert len({str(state) for state in (self._old, *self._new.values())}) == 4
 
-    def _prepare_1(self) -> list[str | Path]:
-        """Makes the archive before, and the attacker's files. Returns the command that packs the second tree."""
-        # The attacker knows the offset of the file in the archive, since it is the first of the tree.
-        (self._first / "aaa").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
-        pack(self._before, self._first, codec=Codec.STORED, version=1)
-        size = self._before.stat().st_size
-        (self._second / "aaa").write_bytes(
-            hostile_content(BLOCK_SIZE, payload_offset(size), generation=2, previous_footer=size - 64)
-        )
-        (self._second / "aab").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
-        return ["pack", "-q", "-f", "--codec", "stored", self._second]
-
-    def _prepare_2(self, second: Path) -> list[str | Path]:
-        """As _prepare_1, for version 2. The second tree is packed first, and then packed again."""
+    def _prepare(self, packed: Path) -> None:
+        """Makes the archive before, the attacker's file, and an archive of the second tree."""
         self._run("pack", "-q", "--codec", "stored", "--no-stats", self._first, self._before)
         with open(self._before, "rb") as file:
             uuid = UUID(bytes=file.read(SUPERBLOCK_SIZE)[16:32])
@@ -112,8 +94,7 @@ class Campaign:
         place = payload_offset(start + GENERATION_HEADER_SIZE)
         chain = hostile_chain(BLOCK_SIZE, place, uuid, first=2, start=start, previous_footer=size - 96)
         (self._second / "aaa").write_bytes(chain.content)
-        self._run("pack", "--codec", "stored", self._second, second)
-        return ["repack", "-q", "-f", "--codec", "stored", second]
+        self._run("pack", "--codec", "stored", self._second, packed)
 
     def kill(self, command: str) -> None:
         """Runs a command, kills it, and checks the archive."""
@@ -130,11 +111,9 @@ class Campaign:
         assert found in (self._old, self._new[command]), (command, found)
         content = self._archive.read_bytes()
         if state == "old" and content != self._before.read_bytes():
-            assert command != "pack"
+            assert command != "repack"
             state = "torn"
             assert content.startswith(self._before.read_bytes())
-            if self._version == 1:
-                assert not content[-64:].strip(b"\0"), "the end is content, which could be a footer"
         self.outcome.kills[command, state] += 1
         self._run("repair", "-q", "--discard", self._archive)
         assert self._listing(self._archive) in (self._old, self._new[command])
@@ -183,9 +162,9 @@ def listing(path: Path) -> tuple[object, ...]:
         return archive.footer.generation, entries, [(section.segment, section.kind) for section in archive.sections]
 
 
-def run_campaign(folder: Path, number: int, seed: int, version: int) -> Outcome:
+def run_campaign(folder: Path, number: int, seed: int) -> Outcome:
     """Runs commands until `number` of them were killed."""
-    campaign = Campaign(folder, seed, version)
+    campaign = Campaign(folder, seed)
     turn = 0
     while campaign.outcome.num_kills < number:
         campaign.kill(COMMANDS[turn % len(COMMANDS)])
@@ -197,4 +176,4 @@ def run_campaign(folder: Path, number: int, seed: int, version: int) -> Outcome:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
-        print(run_campaign(Path(name), *map(int, [*sys.argv[1:], "1", "1"][:3])))  # noqa: T201
+        print(run_campaign(Path(name), *map(int, [*sys.argv[1:], "1"][:2])))  # noqa: T201

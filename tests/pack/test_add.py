@@ -19,7 +19,6 @@ from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
-from gompfs.format import FOOTER_SIZE
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive
 from gompfs.pack.repair import repair_archive
@@ -41,16 +40,10 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture(params=[1, 2])
-def version(request: pytest.FixtureRequest) -> int:
-    """The format version of the archive."""
-    return int(request.param)
-
-
 @pytest.fixture
-def archive(version: int, tree: Path, tmp_path: Path) -> Path:
+def archive(tree: Path, tmp_path: Path) -> Path:
     target = tmp_path / "a.gomp"
-    pack(target, tree, block_size=16 << 10, version=version)
+    pack(target, tree, block_size=16 << 10)
     return target
 
 
@@ -195,7 +188,7 @@ def test_two_adds_at_a_time_are_refused(archive: Path, tree: Path) -> None:
     add(archive, tree)
 
 
-def test_files_that_cannot_be_added_to(version: int, archive: Path, tree: Path, tmp_path: Path) -> None:
+def test_files_that_cannot_be_added_to(archive: Path, tree: Path, tmp_path: Path) -> None:
     with pytest.raises(PackError, match="No such file"):
         add(tmp_path / "missing.gomp", tree)
     (tmp_path / "other").write_bytes(os.urandom(5000))
@@ -205,7 +198,7 @@ def test_files_that_cannot_be_added_to(version: int, archive: Path, tree: Path, 
     with Archive(archive) as opened:
         last_copy, size = opened.footer.index_offset, opened.size
     damaged = bytearray(archive.read_bytes())
-    for place in [last_copy + 500] if version == 1 else [last_copy + 500, 2 * last_copy - size + 500]:
+    for place in (last_copy + 500, 2 * last_copy - size + 500):
         damaged[place] ^= 1
     archive.write_bytes(damaged)
     with pytest.raises(CorruptIndexError, match="damaged"):
@@ -235,46 +228,14 @@ class TestTornTail:
         add(archive, tree, codec=STORED)
         return archive, old_size, old, list_directory(tree)
 
-    @pytest.mark.parametrize("version", [1], indirect=True)  # test_chain_injection.py has version 2
-    def test_at_any_position(self, generations: tuple[Path, int, dict, dict], tmp_path: Path) -> None:
-        archive, old_size, old, new = generations
-        content = archive.read_bytes()
-        with Archive(archive) as opened:
-            assert list_archive(opened) == new
-            index_offset = opened.footer.index_offset
-        inner = content.index(b"GOMPEND\n", old_size) + FOOTER_SIZE
-        assert inner < index_offset
-        picked = random.Random(1).sample(range(old_size + 1, len(content)), 30)
-        ends = [-1, -8, -FOOTER_SIZE, -FOOTER_SIZE - 1, -4096]
-        edges = [
-            old_size,
-            old_size + 1,
-            old_size + 64,
-            inner,
-            inner + 1,
-            inner + 64,
-            index_offset,
-            index_offset + 1,
-        ]
-        torn = tmp_path / "torn.gomp"
-        for size in [*edges, *picked, *(len(content) + end for end in ends)]:
-            torn.write_bytes(content[:size])
-            with Archive(torn) as opened:
-                assert opened.footer.generation == 1
-                assert list_archive(opened) == old
-                assert len(opened.warnings) == (size != old_size)
-                if size != old_size:
-                    assert str(torn) in opened.warnings[0]
-                    assert f"{size - old_size} bytes" in opened.warnings[0]
-
-    def test_zeros_and_noise_after_a_generation(self, version: int, generations: tuple[Path, int, dict, dict]) -> None:
+    def test_zeros_and_noise_after_a_generation(self, generations: tuple[Path, int, dict, dict]) -> None:
         """File systems may leave zeros where bytes were not written before a crash."""
         archive, old_size, old, _ = generations
         content = archive.read_bytes()
         for tail in (
             bytes(len(content) - old_size),
             os.urandom(3_000_000),
-            content[old_size:-64] + bytes(64) if version == 1 else bytes(128) + content[old_size + 128 :],
+            bytes(128) + content[old_size + 128 :],
         ):
             archive.write_bytes(content[:old_size] + tail)
             with Archive(archive) as opened:

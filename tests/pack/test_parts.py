@@ -47,8 +47,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_readers(part_size: int, tree: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """All ways to read give the files as they were, also after an add."""
     archive = tmp_path / "a.gomp"
-    pack(archive, tree, version=2, part_size=part_size, block_size=BLOCK_SIZE)
-    add(archive, tree / "more", version=2, part_size=part_size)
+    pack(archive, tree, part_size=part_size, block_size=BLOCK_SIZE)
+    add(archive, tree / "more", part_size=part_size)
     expected = list_directory(tree)
     for engine in ("cpu", "reference"):
         with Archive(archive, engine=select_engine(engine), verify=True) as opened:
@@ -74,13 +74,12 @@ def test_readers(part_size: int, tree: Path, tmp_path: Path, capfdbinary: pytest
 def test_statistics(
     part_size: int, stats: bool, tree: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Words are counted as in an archive of version 1, from a grammar and from the text of the files."""
+    """Words are counted as in an archive of one part, from a grammar and from the text of the files."""
     answers = []
-    for version in (1, 2):
-        archive = tmp_path / f"{version}.gomp"
-        parts = {"part_size": part_size} if version == 2 else {}
+    for size in (None, part_size):
+        archive = tmp_path / f"{size}.gomp"
         codec, words = Codec.GOMPRESSO_BIT, "whitespace"
-        options = PackOptions(codec, words=words, version=version, block_size=BLOCK_SIZE, stats=stats, **parts)
+        options = PackOptions(codec, words=words, block_size=BLOCK_SIZE, stats=stats, part_size=size)
         pack_archive([open_source(tree)], archive, options, engine=select_engine("cpu"))
         assert run(["stats", str(archive), "wordcount"]) == 0
         answers.append(capfdbinary.readouterr().out)

@@ -28,15 +28,15 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-@pytest.fixture(params=[1, 2])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A tree, an archive of part of it in a folder of its own, in each format version, and one for temporary files."""
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tree, an archive of part of it in a folder of its own, and a folder for temporary files."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "work").mkdir()
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tree/noise").write_bytes(random.Random(1).randbytes(3_000_000))
     (tmp_path / "tree/text").write_text("to be or not to be " * 1000)
-    pack(tmp_path / "work/a.gomp", tmp_path / "tree/text", version=request.param)
+    pack(tmp_path / "work/a.gomp", tmp_path / "tree/text")
     return tmp_path
 
 

@@ -11,14 +11,13 @@ import statistics_oracle as oracle
 from coreutils_oracle import add, pack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from word_rules import RULES_AND_VERSIONS
 
 from gompfs.archive import Archive
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.grammar import Grammar
 from gompfs.grammar.reference import expand_part
-from gompfs.model import PartKind
+from gompfs.model import WORD_RULES, PartKind
 from gompfs.statistics import content as content_module
 from gompfs.statistics import content_words
 from gompfs.statistics.content import ContentText
@@ -88,11 +87,10 @@ _texts = st.lists(st.one_of(_odd_words, _spaces, st.binary(max_size=4)), max_siz
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(_texts, max_size=8), rule=st.sampled_from(RULES_AND_VERSIONS))
-def test_any_files(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], rule: tuple[str, int]) -> None:
-    word_rule, version = rule
+@given(texts=st.lists(_texts, max_size=8), word_rule=st.sampled_from(WORD_RULES))
+def test_any_files(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], word_rule: str) -> None:
     contents = {f"{number}": content for number, content in enumerate(texts)}
-    path = packed(tmp_path_factory.mktemp("any"), contents, words=word_rule, version=version)
+    path = packed(tmp_path_factory.mktemp("any"), contents, words=word_rule)
     with Archive(path) as archive:
         is_text = {name: content for name, content in contents.items() if b"\0" not in content[:8192]}
         check(archive, is_text, word_rule)
@@ -152,13 +150,6 @@ def test_damage(tmp_path: Path) -> None:
         alone = StatsQuery(ino=archive.resolve("sound").ino)
         words = oracle.ngrams_of([(b"sound", contents["sound"])])
         assert compute(b"term_vector", archive, alone).read() == oracle.term_vector(words)
-
-
-def test_version_1_has_no_identifiers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Archive(packed(tmp_path, {"a": b"word"}, version=1)) as archive:
-        monkeypatch.setitem(archive.meta, "words", "identifiers")
-        with pytest.raises(StatsUnavailableError, match="unknown word rule 'identifiers'"):
-            compute(b"sort", archive)
 
 
 def test_an_unknown_word_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,6 @@ def _our_modes(tree: Path, scratch: Path, mount_point: Path) -> list[Mode]:
         "gompresso-bit, statistics": [*pack, "--codec", "gompresso-bit"],
         "gompresso-bit": [*pack, "--codec", "gompresso-bit", "--no-stats"],
         "gompresso-byte": [*pack, "--codec", "gompresso-byte", "--no-stats"],
-        "version 1: gompresso-bit, statistics": [*GOMPFS[:-1], "tools.bench.pack_version_1"],
     }
     modes = []
     for number, (name, command) in enumerate(commands.items()):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gompfs._native.sources import ContentCopier, Contents, FileLoader, KnownContents, LoadedFiles, OpenDirectory
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.grammar import PROBE_SIZE
 from gompfs.options import PackOptions
@@ -62,7 +63,7 @@ def tree(tmp_path: Path) -> Path:
 OPTIONS = {
     "default": PackOptions(),
     "no-stats": PackOptions(stats=False),
-    "grammar": PackOptions(version=1, words="letters"),
+    "grammar": PackOptions(Codec.GOMPRESSO_BIT, words="letters"),
     "parts": PackOptions(part_size=100_000, stats=False),
     "values": PackOptions(owner=5, group=6, mtime_ns=-7),
 }

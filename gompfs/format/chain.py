@@ -1,0 +1,172 @@
+"""Finds the generations of an archive: a chain that begins at the superblock.
+
+The superblock locates the trailers of generation 1. The header of generation 2 lies right after them, and locates the
+trailers of generation 2; and so on. Each link was written by gompfs itself, at a position that follows from the links
+before, so no byte of a packed file is ever taken for one. A search for footers could not tell a genuine footer from one
+in a packed file: the author of a file that is added later knows everything that earlier generations contain.
+
+The chain ends at the first header that is missing, damaged or not finished, or whose trailers are cut off.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gompfs.codec import BLOCK_ALIGNMENT, align
+from gompfs.errors import ArchiveFormatError, CorruptIndexError
+from gompfs.format.archive_file import ArchiveFile, read_range
+from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
+from gompfs.format.index_blocks import decode_image
+from gompfs.format.superblock import SUPERBLOCK_SIZE, Superblock
+from gompfs.format.trailer import NUM_COPIES, Footer, TrailerPosition
+
+
+class Newest(NamedTuple):
+    """The generation that readers of an archive see: its last footer and the image of its index.
+
+    `footer` describes the copy of the index that was read; `footer_offset` is the position of the last footer of the
+    generation, and `end` follows that footer. All blocks lie before `data_end`. `size` is the file size. `damage` says
+    what is wrong with the other copy of the index, if it was tried first.
+    """
+
+    superblock: Superblock
+    footer: Footer
+    footer_offset: int
+    end: int
+    data_end: int
+    size: int
+    image: memoryview
+    damage: str | None = None
+
+    @property
+    def num_ignored_bytes(self) -> int:
+        """The number of bytes after the last footer, which belong to no generation."""
+        return max(self.size - self.end, 0)
+
+
+class Link(NamedTuple):
+    """A generation in the chain. `start` is the archive_offset of its header, 0 for the first generation.
+
+    `previous_footer` is the position of the last footer of the generation before, or 0.
+    """
+
+    generation: int
+    start: int
+    position: TrailerPosition
+    previous_footer: int
+
+    @property
+    def next_start(self) -> int:
+        """The archive_offset of the header of the next generation."""
+        return align(self.position.end, GENERATION_HEADER_SIZE)
+
+
+def walk_chain(file: ArchiveFile, superblock: Superblock, size: int) -> Iterator[Link]:
+    """Yields the generations in the first `size` bytes of an archive, in order. Reads their headers only."""
+    link = Link(1, 0, TrailerPosition(superblock.index_offset, superblock.index_size), 0)
+    while _is_possible(link, size):
+        yield link
+        try:
+            header = GenerationHeader.from_bytes(file.read(GENERATION_HEADER_SIZE, link.next_start))
+        except ArchiveFormatError:
+            return
+        if header.generation != link.generation + 1 or header.uuid != superblock.uuid:
+            return
+        position = TrailerPosition(header.index_offset, header.index_size)
+        link = Link(header.generation, link.next_start, position, link.position.footer_offset(NUM_COPIES - 1))
+
+
+def _is_possible(link: Link, size: int) -> bool:
+    """Returns whether the first copy of the index of a generation is inside the file."""
+    position = link.position
+    return (
+        position.index_offset % BLOCK_ALIGNMENT == 0
+        and position.index_offset >= link.start + SUPERBLOCK_SIZE
+        and position.index_size > 0
+        and position.copy_end(0) <= size
+    )
+
+
+def find_newest(file: ArchiveFile) -> Newest:
+    """Returns the last generation of the chain.
+
+    Raises ArchiveFormatError if there is none, UnsupportedVersionError, and CorruptIndexError if both copies of its
+    index are damaged. `gompfs repair` can then go back to the previous generation.
+    """
+    superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
+    size = file.size()
+    links = deque(walk_chain(file, superblock, size), maxlen=1)
+    if not links:
+        position = TrailerPosition(superblock.index_offset, superblock.index_size)
+        is_cut = _is_possible(Link(1, 0, position, 0), position.end)
+        cut = "the file is truncated: it ends before the end of its index"
+        raise ArchiveFormatError(cut if is_cut else "the superblock locates no index")
+    return _read_generation(file, superblock, links[0], size)
+
+
+def _read_generation(file: ArchiveFile, superblock: Superblock, link: Link, size: int) -> Newest:
+    """Returns a generation, read from its last intact copy. Raises CorruptIndexError if all copies are damaged."""
+    damage = None
+    for copy in reversed(range(NUM_COPIES)):
+        try:
+            footer = read_footer(file, superblock, link, copy)
+            image = read_copy(file, superblock, footer)
+        except CorruptIndexError as error:
+            damage = f"copy {copy} of the index: {error.message}"
+            continue
+        position = link.position
+        last_footer = position.footer_offset(NUM_COPIES - 1)
+        return Newest(superblock, footer, last_footer, position.end, position.index_offset, size, image, damage)
+    hint = f"; gompfs repair goes back to generation {link.generation - 1}" if link.generation > 1 else ""
+    raise CorruptIndexError(f"both copies of the index are damaged: {damage}{hint}")
+
+
+def read_footer(file: ArchiveFile, superblock: Superblock, link: Link, copy: int) -> Footer:
+    """Returns the footer of a copy. Raises CorruptIndexError."""
+    position = link.position
+    begin = position.footer_offset(copy)
+    try:
+        footer = Footer.from_bytes(file.read(position.copy_end(copy) - begin, begin))
+    except ArchiveFormatError as error:
+        raise CorruptIndexError(f"its footer is damaged: {error.message}") from None
+    found = footer.generation, footer.copy, footer.uuid, footer.start, footer.previous_footer
+    where = footer.index_offset, footer.index_size
+    if found != (link.generation, copy, superblock.uuid, link.start, link.previous_footer) or where != (
+        position.copy_offset(copy),
+        position.index_size,
+    ):
+        raise CorruptIndexError("its footer belongs to another index")
+    return footer
+
+
+def read_copy(file: ArchiveFile, superblock: Superblock, footer: Footer) -> memoryview:
+    """Returns the image of the index that a footer describes. Raises CorruptIndexError."""
+    stored = read_range(file, footer.index_offset, footer.index_size)
+    return decode_image(stored, footer.image_size, footer.image_xxh3, superblock.block_size)
+
+
+def check_copies(file: ArchiveFile, superblock: Superblock) -> Iterator[str]:
+    """Yields the damage of all copies of the indexes of all generations."""
+    for link in walk_chain(file, superblock, file.size()):
+        yield from _check_copies_of(file, superblock, link)
+
+
+def check_newest_copies(file: ArchiveFile, superblock: Superblock) -> Iterator[str]:
+    """Yields the damage of both copies of the index of the newest generation."""
+    for link in deque(walk_chain(file, superblock, file.size()), maxlen=1):
+        yield from _check_copies_of(file, superblock, link)
+
+
+def _check_copies_of(file: ArchiveFile, superblock: Superblock, link: Link) -> Iterator[str]:
+    images = set()
+    for copy in range(NUM_COPIES):
+        try:
+            footer = read_footer(file, superblock, link, copy)
+            read_copy(file, superblock, footer)
+            images.add((footer.image_size, footer.image_xxh3))
+        except CorruptIndexError as error:
+            yield f"generation {link.generation}: copy {copy} of the index: {error.message}"
+    if len(images) > 1:
+        yield f"generation {link.generation}: the copies of its index differ"

@@ -25,6 +25,13 @@ def _same_directory() -> Iterator[None]:
     os.chdir(before)
 
 
+@pytest.fixture(autouse=True)
+def _gpu_decodes_small_batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the engine `gpu` decode the small batches of tests that need a GPU."""
+    if request.node.get_closest_marker("gpu"):
+        monkeypatch.setattr("gompfs.engine.gpu.GpuEngine.least_decoded", 0)
+
+
 @pytest.fixture(scope="session")
 def corpora() -> ModuleType:
     path = Path(__file__).parents[1] / "tools" / "corpora.py"

@@ -318,10 +318,12 @@ def gpus_on_host(count: int, library: Path, memory: int = 1 << 30) -> Iterator[G
     """Lets modules of gompfs find `count` devices. They are forgotten at the end. `library` has the kernels."""
     gpus = Gpus(count, memory, library)
     with cupy_on_host(_module(gpus)):
+        from gompfs.engine.gpu import GpuEngine
         from gompfs.gpu import cuda, device
 
         with (
             patch.object(device, "HeadStore", lambda *_: gpus.current.heads),
             patch.object(cuda, "read_compiled", lambda *_: None),
+            patch.object(GpuEngine, "least_decoded", 0),
         ):
             yield gpus

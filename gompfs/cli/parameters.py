@@ -158,8 +158,8 @@ def engine_option(function: Decorated) -> Decorated:
         default="auto",
         show_default=True,
         help="Engine that decodes, and that also encodes in pack, add and repack, and counts in stats. auto: the "
-        "fastest that works on this machine, but the CPU encodes; gpu:0,1: these GPUs share the work; reference: "
-        "slow, pure Python, only decodes.",
+        "fastest that works on this machine, but the CPU encodes; gpu: a GPU, except for batches of less than 8 MiB; "
+        "gpu:0,1: these GPUs share the work; reference: slow, pure Python, only decodes.",
     )(function)
 
 

@@ -163,6 +163,7 @@ class AutoEngine:
             if _is_ending():
                 return
             gpu = GpuEngine(reason="auto", options=self._options, cpu=self._cpu)
+            gpu.least_decoded = 0  # this engine compares the costs of each batch
             self._costs = {"cpu": measure_cost(CpuEngine(self.num_threads)), "gpu": measure_cost(gpu)}
             gpu.decode_work["gpu"].clear()  # the measurement is not the user's work
         except (EngineUnavailableError, ImportError) as error:

@@ -40,21 +40,22 @@ if TYPE_CHECKING:
 _BATCH_BYTES = 32 << 20  # of a device
 _LEAST_ENCODED = 8 << 20
 _RESIDENT_SHARE = 8  # of the free memory, for the words of an archive
-_STATUSES = tuple(BlockStatus)
 
 
 class GpuEngine:
     """Decompresses and compresses on one or more GPUs, and accelerates on the first of them.
 
-    Large batches are divided among the GPUs, and small ones go to the GPUs in turn.
+    Large batches are divided among the GPUs, and smaller ones go to the GPUs in turn. The CPU decodes batches below
+    `least_decoded` bytes of output, which take a GPU longer.
 
-    The optimal parsers (gompresso-bit at level 9, gompresso-byte from level 6 on) run on the CPU, with the same bytes.
+    The CPU encodes gompresso-byte from level 6 on, and blocks with dependency elimination, with the same bytes.
     Several host threads may use it. In a forked child, every method that needs a device raises EngineUnavailableError.
     """
 
     name = "gpu"
     # Two batches fill the slots of a GpuEncoder. Larger ones would not encode faster, and four are in memory at a time.
     encode_batch_bytes = 64 << 20
+    least_decoded = 8 << 20
 
     def __init__(
         self,
@@ -103,7 +104,8 @@ class GpuEngine:
         """Why this engine was chosen, its kernels, and how much device memory holds payloads, as text for users."""
         kept = sum(device.store.num_bytes for device in self._devices)
         memory = f"; {kept >> 20} MiB for payloads that stay" if kept else ""
-        return f"{self._reason}; {KERNEL_MODULES.describe()}{memory}"
+        small = f"; the CPU decodes batches below {self.least_decoded >> 20} MiB" if self.least_decoded else ""
+        return f"{self._reason}; {KERNEL_MODULES.describe()}{memory}{small}"
 
     def device(self, number: int) -> Device | None:
         """Returns the CUDA device with a number, or None if this engine does not use it."""
@@ -138,16 +140,18 @@ class GpuEngine:
         return sum(encoder.num_failed for encoder in list(self._encoders.values()))
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
-        """See Engine.decodes_on_cpu. Returns False: the user asked for the GPU."""
+        """See Engine.decodes_on_cpu. Returns False: this engine gets all batches, and gives small ones to the CPU."""
         return False
 
     def opens_heads(self, num_bytes: int) -> bool:
-        """See Engine.opens_heads. The device opens all heads."""
-        return True
+        """See Engine.opens_heads. The device opens the heads of the batches that it decodes."""
+        return num_bytes >= self.least_decoded
 
     def allocate(self, size: int) -> memoryview:
-        """See Engine.allocate. Returns pinned memory, which the device writes to without a further copy."""
+        """See Engine.allocate. Large buffers are pinned memory, which the device writes to without a further copy."""
         _check_process(self._process)
+        if size < self.least_decoded:
+            return self._cpu.allocate(size)
         with cupy.cuda.Device(self.first_device.number):
             return pinned_array(size).data
 
@@ -165,12 +169,9 @@ class GpuEngine:
         Heads of parts stay in device memory until newer ones need the space.
         """
         _check_process(self._process)
+        if len(out) < self.least_decoded:
+            return self._cpu.decode_blocks(blocks, out, sizes=sizes, symbols=symbols, verify=verify)
         device = next(self._turns)
-        has_symbols = symbols is not None and any(each is not None for each in symbols)
-        if not has_symbols:
-            statuses = self._decode_small_batch(device, blocks, out, sizes, verify)
-            if statuses is not None:
-                return statuses
         tables = cast("Sequence[SymbolTable | StoredHead | None] | None", symbols)
         with cupy.cuda.Device(device.number):
             batch = GpuBatch(blocks, out, self.num_threads, sizes, tables)
@@ -181,18 +182,6 @@ class GpuEngine:
     def _decode_share(self, batch: GpuBatch, device: Device, chosen: NDArray[np.bool_] | None) -> None:
         with device.lock, cupy.cuda.Device(device.number):
             batch.decode(device, self.decode_work, chosen)
-
-    def _decode_small_batch(
-        self, device: Device, blocks: Sequence[Buffer], out: memoryview, sizes: Sequence[int] | None, verify: bool
-    ) -> list[BlockStatus] | None:
-        """Returns None if the batch must be decoded in another way. Its payloads do not stay in device memory."""
-        if device.small_batches is None or len(blocks) > device.small_batches.max_blocks:
-            return None
-        with device.lock:
-            statuses = device.small_batches.decode(
-                blocks, out, sizes, verify, self.num_threads, self.decode_work[self.name]
-            )
-        return None if statuses is None else [_STATUSES[status] for status in statuses]
 
 
 class GpuResidentMemory:

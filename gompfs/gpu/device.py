@@ -21,7 +21,6 @@ from gompfs.gpu.cuda import CPUS_NEAR_DEVICES, load_kernel, pinned_array
 from gompfs.gpu.head_opener import HeadOpener
 from gompfs.gpu.heads import HeadStore
 from gompfs.gpu.kernels import SHARED_BYTES
-from gompfs.gpu.small_batches import SmallBatches
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
@@ -41,13 +40,11 @@ _WARPS_PER_CTA = 4
 _LIMIT_MAX_L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity, which CuPy has no name for
 _L2_FETCH_BYTES = 128  # 3% faster than 64, and 6% faster than 32
 _SLAB_BYTES = 64 << 20
-# half of the usable memory is for the payloads and output of the slots, an eighth for heads of parts, a sixteenth (or
-# less) for small batches, and the rest for resident payloads; a quarter of what is for heads is used while the device
-# opens them
+# half of the usable memory is for the payloads and output of the slots, an eighth for heads of parts, and the rest for
+# resident payloads; a quarter of what is for heads is used while the device opens them
 _SLICES_IN_MEMORY = 4 * _NUM_SLOTS
 _HEADS_SHARE = 8
 _OPENING_SHARE = 4
-_SMALL_BATCHES_SHARE = 16
 
 
 class Slot:
@@ -170,7 +167,6 @@ class Device:
                 for codec, kernel in KERNELS.items()
             }
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]
-            self.small_batches = _make_small_batches(memory // _SMALL_BATCHES_SHARE)
         self.executor = ThreadPoolExecutor(1, f"gompfs-gpu-{number}", cupy.cuda.Device(number).use)
 
     def _capacity(self, memory: int, options: GpuOptions) -> int:
@@ -178,7 +174,6 @@ class Device:
         if options.resident == "off":
             return 0
         capacity = memory - self.slice_bytes * _SLICES_IN_MEMORY // 2 - memory // _HEADS_SHARE
-        capacity -= memory // _SMALL_BATCHES_SHARE
         if options.resident == "on" and options.archive_size > capacity:
             raise EngineUnavailableError(
                 f"gpu_resident=on: the archive needs {options.archive_size >> 20} MiB, "
@@ -212,19 +207,6 @@ class Device:
             slot.release()
         self.opener.release()
         cupy.get_default_memory_pool().free_all_blocks()
-
-
-def _make_small_batches(memory: int) -> SmallBatches | None:
-    """Returns None if the current device has too little shared memory, or too little that is free.
-
-    Then small batches are decoded as large ones are.
-    """
-    if not SmallBatches.are_possible():
-        return None
-    try:
-        return SmallBatches(memory)
-    except cupy.cuda.memory.OutOfMemoryError:
-        return None
 
 
 def _shared_bytes(codec: Codec) -> int:

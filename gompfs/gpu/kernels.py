@@ -10,8 +10,6 @@ SHARED_BYTES = {
     "codec/decode_byte": (0, 1792),
     "codec/decode_bit": (1024, 6144),
     "codec/decode_bit_dictionary": (1024, 6144),
-    "codec/decode_byte_wide": (218644, 0),
-    "codec/decode_bit_wide": (225552, 0),
     "codec/decode_tadoc": (0, 2752),
     "codec/open_heads": (14832, 0),
     "encode/encode_bit": (19488, 0),

@@ -15,7 +15,6 @@ void bind_decode_work(nanobind::module_& codec);
 
 // gompfs._native.gpu
 void bind_host_copy(nanobind::module_& gpu);
-void bind_small_batches(nanobind::module_& gpu);
 
 // gompfs._native.grammar
 void bind_grammar(nanobind::module_& grammar);

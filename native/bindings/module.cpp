@@ -68,9 +68,8 @@ NB_MODULE(_native, module) {
         module, "blocks", "Reads of decoded blocks.",
         {gompfs::bind_stored_sizes, gompfs::bind_block_reader, gompfs::bind_range_plan,
          gompfs::bind_slice_columns, gompfs::bind_content_loader});
-    gompfs::add_submodule(module, "gpu",
-                          "Small batches of blocks, decoded on a GPU, and copies to pinned memory.",
-                          {gompfs::bind_small_batches, gompfs::bind_host_copy});
+    gompfs::add_submodule(module, "gpu", "Copies to and from pinned memory.",
+                          {gompfs::bind_host_copy});
     gompfs::add_submodule(module, "search", "Search for patterns in files.", {gompfs::bind_search});
     gompfs::add_submodule(
         module, "fuse", "The FUSE server of a mount.",

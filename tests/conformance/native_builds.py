@@ -95,11 +95,6 @@ def kernel_mistakes_program() -> Path:
     return _link([_CUDA_ON_HOST, Path(__file__).with_name("kernel_mistakes.cpp")], [], sanitized=True)
 
 
-def fake_driver() -> Path:
-    """Returns the shared library of fake_driver.cpp, which stands in for the CUDA driver."""
-    return _link([_CUDA_ON_HOST, Path(__file__).with_name("fake_driver.cpp")], ["-shared"], sanitized=False)
-
-
 def kernel_library(*, sanitized: bool = False) -> Path:
     """Returns the shared library of host_kernels.cpp, which runs CUDA kernels on the CPU.
 
@@ -195,7 +190,6 @@ def run_cases_sanitized(name: str, *arguments: str) -> str:
 if __name__ == "__main__":
     kernel_library()
     kernel_library(sanitized=True)
-    fake_driver()
     run_kernels_program()
     run_tadoc_kernel_program()
     run_dictionary_kernel_program()

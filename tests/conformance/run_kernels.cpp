@@ -1,15 +1,13 @@
 // Decodes payloads with the CUDA kernels on the host. Built with sanitizers.
 //
 // Usage: run_kernels decode CODEC < PAYLOADS
-//        run_kernels decode-wide CODEC < PAYLOADS
 //        run_kernels rounds CODEC < PAYLOADS
 //        run_kernels fuzz NUM_MUTATIONS
 //
 // PAYLOADS contains, for each payload, its size and the size of its content (u32 each), then its
-// bytes. For each payload, `decode` writes a byte (0 for a valid payload) and the content; so does
-// `decode-wide`, which decodes with a CTA per block. `rounds` writes a line with the counters of
-// multi-round resolution. `fuzz` decodes damaged payloads, and fails if the kernels and the C++
-// core disagree on one of them.
+// bytes. For each payload, `decode` writes a byte (0 for a valid payload) and the content. `rounds`
+// writes a line with the counters of multi-round resolution. `fuzz` decodes damaged payloads, and
+// fails if the kernels and the C++ core disagree on one of them.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <array>
@@ -23,9 +21,7 @@
 #include "bit_strategies.cu"
 #include "byte_strategies.cu"
 #include "codec/decode_bit.cu"
-#include "codec/decode_bit_wide.cu"
 #include "codec/decode_byte.cu"
-#include "codec/decode_byte_wide.cu"
 #include "codec/payload.h"
 #include "match_rounds.cu"
 #include "mutations.h"
@@ -34,7 +30,6 @@ namespace {
 
 using Buffer = std::vector<std::uint8_t>;
 constexpr unsigned kNumWarps = 2;
-constexpr unsigned kNumWideWarps = 4;
 constexpr int kMutationsPerPayload = 20;
 constexpr std::size_t kPayloadPadding = 64;
 // No chain of a block is longer than the block. Each round halves it, and one finds nothing to do.
@@ -53,7 +48,6 @@ struct AlignedBytes {
 // DE, each by words and by bytes, MRR with a kernel for each round, and pointer jumping.
 enum Kernel {
     kEngine,
-    kWide,
     kSequential,
     kSequentialBytes,
     kMultiRound,
@@ -122,20 +116,6 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
     std::vector<unsigned long long> lists(kernel == kListing ? (output_offset + size) / 2 : 0);
     unsigned num_listed = 0;
     const bool bit = codec == gompfs::Codec::gompresso_bit;
-    const auto take_output = [&] {
-        check_margins(out.bytes, size);
-        std::copy_n(out.bytes + gompfs::kChunk, size, content.begin());
-        return status == gompfs::kStatusOk;
-    };
-    if (kernel == kWide) {
-        cuda_on_host::launch(
-            1, kNumWideWarps * 32, bit ? gompfs::kBitWideBytes : gompfs::kByteWideBytes, [&] {
-                (bit ? decode_bit_wide : decode_byte_wide)(in.bytes, &payload_offset, &payload_size,
-                                                           out.bytes, &output_offset, &output_size,
-                                                           &status, &next_block, 1, out.bytes);
-            });
-        return take_output();
-    }
     const std::size_t strategy_bytes =
         kernel == kEngine ? 0 : kNumWarps * gompfs::kStrategyBytesPerWarp;
     const std::size_t codec_bytes =
@@ -173,7 +153,9 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
         counters[0] = 1;
         counters[1] = resolve_rounds(out.bytes, output_offset, lists, num_listed);
     }
-    return take_output();
+    check_margins(out.bytes, size);
+    std::copy_n(out.bytes + gompfs::kChunk, size, content.begin());
+    return status == gompfs::kStatusOk;
 }
 
 bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel kernel) {
@@ -257,12 +239,9 @@ bool strategies_agree(gompfs::Codec codec, const Buffer& payload, const Buffer& 
 }
 
 bool agree(gompfs::Codec codec, const Buffer& payload, std::size_t size, bool& valid) {
-    Buffer expected(size), content(size), wide_content(size);
+    Buffer expected(size), content(size);
     valid = gompfs::decode_payload(codec, payload, expected);
-    const bool said_valid = decode(codec, payload, content, kEngine);
-    const bool wide_said_valid = decode(codec, payload, wide_content, kWide);
-    return said_valid == valid && wide_said_valid == valid &&
-           (!valid || (content == expected && wide_content == expected));
+    return decode(codec, payload, content, kEngine) == valid && (!valid || content == expected);
 }
 
 int fuzz(int num_mutations) {
@@ -278,10 +257,10 @@ int fuzz(int num_mutations) {
                     Buffer content = make_content(round / kMutationsPerPayload % 4);
                     content.resize(std::min<std::size_t>(content.size(), 2000));
                     size = content.size();
-                    payload = gompfs::encode_payload(content,
-                                                     {codec, 1 + round / kMutationsPerPayload % 9,
-                                                      round / kMutationsPerPayload % 3 != 0,
-                                                      2 + round / kMutationsPerPayload % 4});
+                    payload = gompfs::encode_payload(
+                        content, {codec, 1 + round / kMutationsPerPayload % gompfs::kMaxLevel,
+                                  round / kMutationsPerPayload % 3 != 0,
+                                  2 + round / kMutationsPerPayload % 4});
                 } while (!payload);
                 Buffer content(size);
                 if (!agree(codec, *payload, size, valid) || !valid ||
@@ -310,9 +289,6 @@ int main(int, char** arguments) {
     const int number = std::atoi(arguments[2]);
     if (std::strcmp(arguments[1], "decode") == 0) {
         return decode_all(static_cast<gompfs::Codec>(number), kEngine);
-    }
-    if (std::strcmp(arguments[1], "decode-wide") == 0) {
-        return decode_all(static_cast<gompfs::Codec>(number), kWide);
     }
     if (std::strcmp(arguments[1], "rounds") == 0) {
         return count_rounds(static_cast<gompfs::Codec>(number));

@@ -132,6 +132,25 @@ def test_the_devices_work_at_the_same_time(use_gpus: UseGpus) -> None:
     assert [dict(gpu.launches) for gpu in gpus] == [{"decode_bit": 1}] * 3
 
 
+def test_the_cpu_decodes_small_batches(use_gpus: UseGpus) -> None:
+    (gpu,) = use_gpus(1)
+    engine = engine_of([gpu])
+    blocks = [block for block in batch(40) if block[4] == Codec.GOMPRESSO_BYTE]
+    size = sum(sizes_of(blocks))
+    engine.least_decoded = size + 1
+    for given in (blocks, damaged(blocks)):
+        assert decode(engine, given, sizes_of(blocks)) == decode(CpuEngine(), given, sizes_of(blocks))
+    assert not engine.opens_heads(size)
+    assert (gpu.launches, gpu.pinned) == ({}, 0)
+    assert [engine.decode_work[name].num_bytes for name in ("cpu", "gpu")] == [2 * size, 0]
+    engine.least_decoded = size
+    assert decode(engine, blocks, sizes_of(blocks)) == decode(CpuEngine(), blocks, sizes_of(blocks))
+    assert engine.opens_heads(size)
+    assert (gpu.launches, engine.decode_work["gpu"].num_bytes) == ({"decode_byte": 1}, size)
+    engine.least_decoded = 8 << 20
+    assert "the CPU decodes batches below 8 MiB" in engine.reason
+
+
 def test_small_batches_go_to_the_devices_in_turn(use_gpus: UseGpus) -> None:
     gpus = use_gpus(3)
     engine = engine_of(gpus)

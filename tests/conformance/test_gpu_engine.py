@@ -54,7 +54,7 @@ def all_blocks(codec: Codec) -> list[bytes]:
     return [
         block.data
         for content in contents().values()
-        for level, elimination in ((1, True), (6, True), (6, False), (9, True))
+        for level, elimination in ((1, True), (6, True), (6, False), (8, True))
         for block_size in (1 << 14, 1 << 20)
         for block in cpu.encode_blocks(content, block_size, CodecOptions(codec, level, elimination))
     ]
@@ -106,22 +106,6 @@ def test_damaged_payloads(gpu: Engine, cpu: Engine, codec: Codec) -> None:
     assert ours[size:] == theirs[size:]
     assert ours == theirs
     assert 0 < sum(status != BlockStatus.OK for status in ours[size:]) < NUM_MUTATIONS
-
-
-@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
-def test_small_batches_of_damaged_payloads(gpu: Engine, cpu: Engine, codec: Codec) -> None:
-    """Batches that a CTA per block decodes, with the statuses and bytes of the CPU."""
-    rng = random.Random(9)
-    intact = [block for block in all_blocks(codec) if block[4] == codec]
-    for _ in range(150):
-        blocks = []
-        for block in rng.choices(intact, k=rng.randint(1, 40)):
-            header = parse_block_header(block)
-            payload = mutate(block[BLOCK_HEADER_SIZE:], rng) if rng.random() < 0.7 else block[BLOCK_HEADER_SIZE:]
-            content = bytes(header.uncompressed_size)
-            blocks.append(build_block(codec, payload[: header.uncompressed_size], content).data)
-        blocks[0] = blocks[0][:-1] + b"x"  # a wrong checksum, most likely
-        assert decode(gpu, blocks, total(blocks), pinned=True) == decode(cpu, blocks, total(blocks))
 
 
 def test_too_little_memory_makes_smaller_parts(gpu: Engine, cpu: Engine) -> None:

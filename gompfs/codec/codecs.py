@@ -12,7 +12,7 @@ MIN_BLOCK_SIZE = 1 << 14
 DEFAULT_BLOCK_SIZE = 1 << 16
 DEFAULT_PART_SIZE = 1 << 19  # of text in gompresso-tadoc
 MIN_LEVEL = 1
-MAX_LEVEL = 9
+MAX_LEVEL = 8
 DEFAULT_LEVEL = 6
 DEFAULT_GROUP_SIZE_LOG2 = 2
 
@@ -46,7 +46,7 @@ class Codec(IntEnum):
 
 @dataclass(frozen=True)
 class CodecOptions:
-    """The options of an encoder: the codec, the level (1 fastest to 9 smallest), and dependency elimination.
+    """The options of an encoder: the codec, the level (1 fastest to 8 smallest), and dependency elimination.
 
     A group has 2 ** `group_size_log2` sequences (docs/format.md). Values other than 2 are for experiments.
     So is `strict_sources`: matches then copy from below the high-water mark only, as in the Gompresso paper.
@@ -54,7 +54,7 @@ class CodecOptions:
 
     codec: Codec = Codec.GOMPRESSO_BIT
     level: int = DEFAULT_LEVEL
-    dependency_elimination: bool = True
+    dependency_elimination: bool = False
     group_size_log2: int = DEFAULT_GROUP_SIZE_LOG2
     strict_sources: bool = False
 

@@ -12,7 +12,7 @@ from gompfs.threads import default_threads
 
 def encode_image(image: bytes, block_size: int) -> bytes:
     """Returns the blocks of an index, each on a multiple of 16, without padding after the last."""
-    options = CodecOptions(dependency_elimination=False)  # an index is 3% to 20% smaller without
+    options = CodecOptions()
     blocks = _codec.encode_blocks(
         image, block_size, options.codec, options.level, options.dependency_elimination, default_threads()
     )

@@ -1,7 +1,7 @@
 """Parses blocks on a device: runs the kernels of kernels/encode that cut blocks into sequences.
 
-The sequences equal those of the CPU (`gompfs._native.codec.parse_sequences`) at every level whose parser is lazy, or
-the backward parser of gompresso-bit: gompresso-bit 1 to 8, gompresso-byte 1 to 5.
+The sequences equal those of the CPU (`gompfs._native.codec.parse_sequences`): at all levels of gompresso-bit, and at 1
+to 5 of gompresso-byte, without dependency elimination.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ _TABLE_BYTES = 1 << 16  # of the part of a hash table that one CTA of link_posit
 TEXT_PADDING = 32  # as in find_matches.cu
 _ITEMS_ALIGNED = 8  # as in parse_batch.cuh
 SUM_TILE = Tile(1, num_threads=256, shared_bytes=9264)
-WALK_TILE = Tile(4, num_threads=128, shared_bytes=1536)
 FIND_THREADS = 1024
 QUEUE_BYTES = 1024  # of a warp of find_matches
 _WIDE_FIND_THREADS = 256
@@ -48,18 +47,20 @@ class ParsedBlocks(NamedTuple):
 
 def can_parse(options: CodecOptions) -> bool:
     """Returns whether `Parser` has the parser of this codec and level."""
-    if options.codec not in (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT):
+    if options.dependency_elimination or options.strict_sources:
         return False
-    return options.strict_sources or not ParserSettings(options.codec, options.level).optimal
+    if options.codec is not Codec.GOMPRESSO_BYTE:
+        return options.codec is Codec.GOMPRESSO_BIT
+    return ParserSettings(options.codec, options.level).backward_chain_length == 0
 
 
 def most_sequences(block_size: int, codec: Codec) -> int:
     """Returns how many sequences a block can have at most.
 
     A sequence with a match has at least 3 bytes (gompresso-byte: 4). One without a match has more, except for the last
-    one of a block, and for those of the first group under the strict rule, of at most 32 sequences.
+    one of a block.
     """
-    return block_size // ParserSettings(codec, 1).min_match_length + 33
+    return block_size // ParserSettings(codec, 1).min_match_length + 1
 
 
 class Parser:
@@ -95,8 +96,7 @@ class _Batch:
         self._options = options
         self._settings = ParserSettings(options.codec, options.level)
         self._is_bit = options.codec is Codec.GOMPRESSO_BIT
-        self._has_rule = options.dependency_elimination or options.strict_sources
-        self._is_backward = self._settings.backward_chain_length != 0 and not self._has_rule
+        self._is_backward = self._settings.backward_chain_length != 0
         self._finds_short = self._is_bit and self._settings.finds_short
         self._content = (content, np.uint64(content_size), np.uint32(block_size))
         self._block_size = block_size
@@ -112,13 +112,11 @@ class _Batch:
         )
 
     def run(self) -> ParsedBlocks:
-        """Runs the kernels one after another. Without a rule for sources, walks need not know all matches."""
+        """Runs the kernels one after another."""
         sums = self._sum_costs()
         links, short_links = self._link()
-        if self._has_rule or self._is_backward:
+        if self._is_backward:
             matches = self._find(links, short_links, sums)
-            if self._has_rule:
-                return self._walk(links, short_links, sums, matches)
             return self._search_backwards(links, short_links, sums, matches)
         return self._walk_segments(links, short_links, sums)
 
@@ -158,24 +156,13 @@ class _Batch:
     def _find(self, links: Array, short_links: Array, sums: Array) -> Array:
         matches = self._empty(True, np.uint64)
         settings = self._settings
-        effort = (settings.chain_length, settings.nice_length)
-        if self._is_backward:
-            effort = (settings.backward_chain_length, settings.max_match_length)
-        rules = (*effort, settings.max_match_length, settings.max_match_offset)
+        effort = (settings.backward_chain_length, settings.backward_nice_length)
+        rules = map(np.uint32, (*effort, settings.max_match_length, settings.max_match_offset))
         self._launch(
             *("find_matches", f"find_matches_{self._kind}", self._num_blocks, self._find_tile, *self._content),
-            *(links, short_links, sums, *map(np.uint32, (*rules, self._finds_short, self._is_bit)), matches),
+            *(links, short_links, sums, *rules, matches),
         )
         return matches
-
-    def _walk(self, links: Array, short_links: Array, sums: Array, matches: Array) -> ParsedBlocks:
-        parsed = self._no_sequences()
-        self._launch(
-            *("walk_matches", f"walk_{self._kind}", self._num_blocks, WALK_TILE, *self._content),
-            *(links, short_links, sums, matches, self._walk_settings(), np.uint32(self._is_bit)),
-            *(parsed.sequences, parsed.num_sequences, np.uint32(parsed.max_sequences)),
-        )
-        return parsed
 
     def _search_backwards(self, links: Array, short_links: Array, sums: Array, matches: Array) -> ParsedBlocks:
         parsed = self._no_sequences()
@@ -201,12 +188,11 @@ class _Batch:
         return parsed
 
     def _walk_settings(self) -> Array:
-        """Returns WalkSettings of walk_matches.cu."""
-        settings, options = self._settings, self._options
+        """Returns WalkSettings of position_walk.cuh."""
+        settings = self._settings
         fields = (
             *(settings.chain_length, settings.nice_length, settings.max_match_length, settings.max_match_offset),
             *(self._finds_short, settings.lazy_steps, settings.skips, settings.max_literal_length),
-            *(settings.min_match_length, options.group_size_log2, options.dependency_elimination),
-            *(options.strict_sources, settings.later_ends_later),
+            settings.later_ends_later,
         )
         return self._device.upload(np.array(fields, np.uint32))

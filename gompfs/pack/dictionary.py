@@ -84,7 +84,7 @@ def _choose(sample: bytes, size: int, total: int, options: PackOptions, engine: 
     if not content:
         return None
     dictionary = Dictionary(content)
-    blocks = engine.encode_blocks(content, block_size, CodecOptions(Codec.GOMPRESSO_BIT, MAX_LEVEL, False))
+    blocks = engine.encode_blocks(content, block_size, CodecOptions(Codec.GOMPRESSO_BIT, MAX_LEVEL))
     if trial:
         text = b"".join(trial)
         saved = _saving(text, dictionary, options, engine) / len(text) * total

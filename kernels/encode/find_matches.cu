@@ -9,8 +9,7 @@
 // Mapping: a warp takes kPositionsPerShare positions at a time. A lane looks at the first candidate
 //   of one position, then goes on with any of the searches that are not done.
 // Reads: the content of block i at content + i * block_size; links, short_links and sums at i *
-//   items_per_block(block_size). short_links is not used unless finds_short, and sums not without
-//   entropy coding (is_bit).
+//   items_per_block(block_size).
 // Writes: matches[i * items_per_block(block_size) + p] for each position p of block i: a Match as
 //   pack_match packs it, or 0.
 // Shared memory: 16 bytes, and a SearchQueue for each warp. find_matches_narrow: also kTextPadding
@@ -27,11 +26,11 @@ namespace gompfs {
 constexpr int kFindThreads = 1024;
 
 // The same for all positions of a block.
-template <typename Position, bool kEntropyCoded>
+template <typename Position>
 struct SearchInput {
     Text text;
     const Position* links;
-    Costs<kEntropyCoded> costs;
+    Costs<true> costs;
     u32 size;
     SearchRules rules;
     u64* matches;
@@ -78,9 +77,8 @@ __device__ inline Search unpack_search(u64 packed) {
 enum class Next { kCandidate, kChain, kNothing };
 
 // Compares the candidate at `source`, and stores the match if it is better. Returns what is next.
-template <typename Position, bool kEntropyCoded>
-__device__ inline Next compare(const SearchInput<Position, kEntropyCoded>& input, u32 source,
-                               Search& search) {
+template <typename Position>
+__device__ inline Next compare(const SearchInput<Position>& input, u32 source, Search& search) {
     const u32 limit = input.limit_of(search.position);
     const u32 length = input.text.common_length(source, search.position, limit, kHashedLength);
     const u32 offset = search.position - source;
@@ -108,9 +106,9 @@ struct SearchQueue {
 
 // Looks at the first candidate of 32 positions, and adds searches that go on to the queue. Returns
 // the new number of searches in the queue.
-template <typename Position, bool kEntropyCoded>
-__device__ inline u32 begin_searches(const SearchInput<Position, kEntropyCoded>& input,
-                                     u32 position, u32 end, SearchQueue& queue, u32 num_waiting) {
+template <typename Position>
+__device__ inline u32 begin_searches(const SearchInput<Position>& input, u32 position, u32 end,
+                                     SearchQueue& queue, u32 num_waiting) {
     Search search{position, kHashedLength - 1, input.rules.chain_length + 1, 0};
     bool goes_on = false;
     if (position < end) {
@@ -142,11 +140,10 @@ constexpr u32 kMinHits = 8;
 constexpr u32 kSteps = 4;  // between two looks at the other lanes
 
 // A lane that follows links until a candidate begins with the four bytes of the position.
-template <typename Position, bool kEntropyCoded>
+template <typename Position>
 class Follower {
   public:
-    __device__ explicit Follower(const SearchInput<Position, kEntropyCoded>& input)
-        : input_(input) {}
+    __device__ explicit Follower(const SearchInput<Position>& input) : input_(input) {}
 
     __device__ bool is_free() const { return state_ == State::kFree; }
     __device__ bool has_hit() const { return state_ == State::kHit; }
@@ -193,7 +190,7 @@ class Follower {
 
     __device__ void begin_chain() { link_ = input_.links[search_.position + search_.shift()]; }
 
-    const SearchInput<Position, kEntropyCoded>& input_;
+    const SearchInput<Position>& input_;
     State state_ = State::kFree;
     u32 link_ = 0;  // the next candidate: its bytes from shift() on
     u32 first_word_ = 0;
@@ -218,11 +215,11 @@ __device__ inline u32 take_share(FindShared& shared) {
 }
 
 // Searches positions below `end`, with all lanes of a warp, until all are taken.
-template <typename Position, bool kEntropyCoded>
-__device__ inline void search_shares(const SearchInput<Position, kEntropyCoded>& input, u32 end,
+template <typename Position>
+__device__ inline void search_shares(const SearchInput<Position>& input, u32 end,
                                      FindShared& shared) {
     SearchQueue& queue = shared.queues[threadIdx.x / kWarpSize];
-    Follower<Position, kEntropyCoded> follower(input);
+    Follower<Position> follower(input);
     u32 num_waiting = 0, free = kAllLanes;
     u32 next = take_share(shared), share_end = next + kPositionsPerShare;
     for (;;) {
@@ -259,8 +256,8 @@ __device__ inline void search_shares(const SearchInput<Position, kEntropyCoded>&
 }
 
 // Where there is no match, takes the nearest one of three bytes.
-template <typename Position, bool kEntropyCoded>
-__device__ inline void add_short_matches(const SearchInput<Position, kEntropyCoded>& input,
+template <typename Position>
+__device__ inline void add_short_matches(const SearchInput<Position>& input,
                                          const Position* short_links, u32 num_linked) {
     for (u32 position = threadIdx.x; position < num_linked; position += blockDim.x) {
         if (input.matches[position] == 0) {
@@ -270,35 +267,19 @@ __device__ inline void add_short_matches(const SearchInput<Position, kEntropyCod
     }
 }
 
-template <typename Position, bool kEntropyCoded>
+template <typename Position>
 __device__ inline void search_block(const ParseBlock& block, const Text& text,
                                     const Position* links, const Position* short_links,
                                     const u16* sums, const SearchRules& rules, FindShared& shared,
                                     u64* matches) {
-    const SearchInput<Position, kEntropyCoded> input{text,       links, Costs<kEntropyCoded>(sums),
-                                                     block.size, rules, matches};
+    const SearchInput<Position> input{text, links, Costs<true>(sums), block.size, rules, matches};
     search_shares(input, block.num_linked, shared);
     for (u32 position = block.num_linked + threadIdx.x; position < block.size;
          position += blockDim.x) {
         matches[position] = 0;
     }
     __syncthreads();
-    if (rules.finds_short) {
-        add_short_matches(input, short_links, block.num_linked);
-    }
-}
-
-template <typename Position>
-__device__ inline void search_block_of(bool is_bit, const ParseBlock& block, const Text& text,
-                                       const Position* links, const Position* short_links,
-                                       const u16* sums, const SearchRules& rules,
-                                       FindShared& shared, u64* matches) {
-    if (is_bit) {
-        search_block<Position, true>(block, text, links, short_links, sums, rules, shared, matches);
-    } else {
-        search_block<Position, false>(block, text, links, short_links, sums, rules, shared,
-                                      matches);
-    }
+    add_short_matches(input, short_links, block.num_linked);
 }
 
 // Begins to use shared memory. Returns what is after the queues of the CTA's warps.
@@ -317,7 +298,6 @@ extern "C" __global__ void __launch_bounds__(gompfs::kFindThreads)
                         const unsigned short* short_links, const unsigned short* sums,
                         unsigned int chain_length, unsigned int nice_length,
                         unsigned int max_match_length, unsigned int max_match_offset,
-                        unsigned int finds_short, unsigned int is_bit,
                         unsigned long long* matches) {
     using namespace gompfs;
     extern __shared__ uint4 shared_memory[];
@@ -330,20 +310,17 @@ extern "C" __global__ void __launch_bounds__(gompfs::kFindThreads)
     copy_to_shared(block.content, block.size, text);
     copy_to_shared(links + first, 2 * block.size, shared_links);
     __syncthreads();
-    const SearchRules rules{chain_length, nice_length, max_match_length, max_match_offset,
-                            finds_short != 0};
-    search_block_of(is_bit != 0, block, Text(reinterpret_cast<const u8*>(text)),
-                    reinterpret_cast<const u16*>(shared_links),
-                    finds_short != 0 ? short_links + first : nullptr,
-                    is_bit != 0 ? sums + first : nullptr, rules, shared, matches + first);
+    const SearchRules rules{chain_length, nice_length, max_match_length, max_match_offset, true};
+    search_block(block, Text(reinterpret_cast<const u8*>(text)),
+                 reinterpret_cast<const u16*>(shared_links), short_links + first, sums + first,
+                 rules, shared, matches + first);
 }
 
 extern "C" __global__ void find_matches_wide(
     const unsigned char* content, unsigned long long content_size, unsigned int block_size,
     const unsigned int* links, const unsigned int* short_links, const unsigned short* sums,
     unsigned int chain_length, unsigned int nice_length, unsigned int max_match_length,
-    unsigned int max_match_offset, unsigned int finds_short, unsigned int is_bit,
-    unsigned long long* matches) {
+    unsigned int max_match_offset, unsigned long long* matches) {
     using namespace gompfs;
     extern __shared__ uint4 shared_memory[];
     const ParseBlock block = block_of(blockIdx.x, content, content_size, block_size);
@@ -351,9 +328,7 @@ extern "C" __global__ void find_matches_wide(
     FindShared& shared = *reinterpret_cast<FindShared*>(shared_memory);
     start_sharing(shared);
     __syncthreads();
-    const SearchRules rules{chain_length, nice_length, max_match_length, max_match_offset,
-                            finds_short != 0};
-    search_block_of(is_bit != 0, block, Text(block.content), links + first,
-                    finds_short != 0 ? short_links + first : nullptr,
-                    is_bit != 0 ? sums + first : nullptr, rules, shared, matches + first);
+    const SearchRules rules{chain_length, nice_length, max_match_length, max_match_offset, true};
+    search_block(block, Text(block.content), links + first, short_links + first, sums + first,
+                 rules, shared, matches + first);
 }

@@ -1,10 +1,10 @@
 // The blocks that are parsed by one launch, and the arrays that the kernels pass to each other.
 //
 // A block is parsed in steps, a kernel each: sums of the costs of literals (sum_literal_costs.cu),
-// links between positions (link_positions.cu), and a walk that makes sequences. Without dependency
-// elimination, the walk searches matches where it comes to (walk_segments.cu). With it, the best
-// match at each position is found before (find_matches.cu, then walk_matches.cu). The rules are
-// those of native/codec/lazy_parser.cpp and native/codec/best_match.h; constants and costs are in
+// links between positions (link_positions.cu), and a walk that makes sequences, which searches
+// matches where it comes to (walk_segments.cu). To parse backwards, the best match at each position
+// is found before (find_matches.cu). The rules are those of native/codec/lazy_parser.cpp,
+// native/codec/bit_backward_parser.cpp and native/codec/best_match.h; constants and costs are in
 // shared/match_costs.h.
 #pragma once
 

@@ -3,9 +3,31 @@
 #pragma once
 
 #include "encode/best_match.cuh"
-#include "encode/walk_rules.cuh"
 
 namespace gompfs {
+
+struct WalkRules {
+    SearchRules search;
+    u32 lazy_steps;
+    u32 misses_to_skip_log2;
+    u32 max_literal_length;
+    bool later_ends_later;  // deferring: a match must end after the one at hand
+};
+
+// The settings as kernels get them: in the order of the fields in gompfs/gpu/parser.py.
+struct WalkSettings {
+    u32 chain_length, nice_length, max_match_length, max_match_offset, finds_short, lazy_steps,
+        skips, max_literal_length, later_ends_later;
+};
+
+__device__ inline WalkRules walk_rules(const WalkSettings& settings) {
+    return {{settings.chain_length, settings.nice_length, settings.max_match_length,
+             settings.max_match_offset, settings.finds_short != 0},
+            settings.lazy_steps,
+            settings.skips != 0 ? kMissesToSkipLog2 : kMissesToSkipSlowlyLog2,
+            settings.max_literal_length,
+            settings.later_ends_later != 0};
+}
 
 // Where a walk is between two steps.
 struct WalkState {

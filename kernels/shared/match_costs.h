@@ -29,10 +29,6 @@ constexpr int kMaxLiteralCost = 11 * kCostOfBit;
 // Sums of costs are kept modulo 2^16.
 static_assert(kMaxLiteralCost * kBitMaxMatchLength < 1 << 16);
 
-// When a match before a given end is searched: the most candidates that are passed because they lie
-// too near, and the most that are looked at.
-constexpr int kMaxPassed = 128;
-constexpr int kMaxBefore = 4;
 // A match of three bytes must gain more than this.
 constexpr int kMinShortGain = kCostOfBit;
 // The extra gain by which a match must beat the previous one, per literal before it: 2.5 bits.
@@ -40,8 +36,6 @@ constexpr int kLazyBias = 5 * kCostOfBit / 2;
 // The parser steps one position farther for each so many positions without a match.
 constexpr unsigned kMissesToSkipLog2 = 4;
 constexpr unsigned kMissesToSkipSlowlyLog2 = 8;
-// Literals of a sequence without a match in the first group, under the strict rule.
-constexpr unsigned kFirstStrictLiterals = 8;
 
 // The hash of four bytes, and that of the lower three; `bytes` is in little-endian order.
 GOMPFS_FUNCTION unsigned hash_four(unsigned bytes, int bits) {

@@ -117,7 +117,8 @@ void bind_codec_sequences(nb::module_& codec) {
         .def_prop_ro("skips", [](const ParserSettings& s) { return s.effort.skips; })
         .def_prop_ro("backward_chain_length",
                      [](const ParserSettings& s) { return s.effort.backward_chain_length; })
-        .def_prop_ro("optimal", [](const ParserSettings& s) { return s.effort.optimal; })
+        .def_prop_ro("backward_nice_length",
+                     [](const ParserSettings& s) { return s.effort.backward_nice_length; })
         .def_prop_ro("min_match_length",
                      [](const ParserSettings& s) { return s.limits.min_match_length; })
         .def_prop_ro("max_match_length",

@@ -242,7 +242,7 @@ template <typename Position>
         std::uint32_t num_known = kHashedLength;
         if (length == 0) {
             link_with_four(position);
-            const std::uint32_t source = nearest(position, effort.chain_length);
+            const std::uint32_t source = nearest(position, effort.backward_chain_length);
             link_with_four(position + 1);
             if (source == kNone) {
                 ++position;
@@ -251,7 +251,7 @@ template <typename Position>
             found.offset = position - source;
         } else {
             const std::uint32_t end = position + length - (kHashedLength - 1);
-            const Candidate best = best_candidate(end, length + 1, effort.chain_length);
+            const Candidate best = best_candidate(end, length + 1, effort.backward_chain_length);
             if (best.num_equal == 0) {
                 position = end;
                 length = 0;
@@ -272,7 +272,7 @@ template <typename Position>
         }
         stretches_.back() = found;
         position = found.begin;
-        if (length >= std::min(limit, static_cast<std::uint32_t>(effort.nice_length))) {
+        if (length >= std::min(limit, static_cast<std::uint32_t>(effort.backward_nice_length))) {
             position = found.end;
             length = 0;
             leave_match(position - (kHashedLength - 1));

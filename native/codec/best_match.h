@@ -32,6 +32,12 @@
 
 namespace gompfs {
 
+// When a match before a given end is searched: the most candidates that are passed because they lie
+// too near, and the most that are looked at. In a run, each position of the open group is passed:
+// four of the longest matches.
+constexpr int kMaxPassed = 2048;
+constexpr int kMaxBefore = 4;
+
 // length is 0 if there is no match.
 struct Match {
     std::uint32_t length = 0;

@@ -8,7 +8,7 @@
 namespace gompfs {
 
 // See bit_backward_parser.cpp. `limits` must be those of gompresso-bit, without dependency
-// elimination and without a dictionary.
+// elimination.
 void parse_bit_block_backwards(Bytes content, const ParserLimits& limits,
                                const SearchEffort& effort, std::vector<Sequence>& sequences);
 

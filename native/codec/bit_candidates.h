@@ -61,7 +61,7 @@ void BitCandidates<Position>::fill(Bytes content, const ParserLimits& limits,
     content_ = content;
     matches_.start(content, limits,
                    {.chain_length = effort.backward_chain_length,
-                    .nice_length = kBitMaxMatchLength,
+                    .nice_length = effort.backward_nice_length,
                     .finds_short = true});
     words_.assign(content.size(), Words{});
     CancellationPoint point;

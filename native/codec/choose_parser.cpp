@@ -3,20 +3,18 @@
 
 #include "codec/backward_parser.h"
 #include "codec/bit_backward_parser.h"
-#include "codec/bit_codec.h"
-#include "codec/bit_optimal_parser.h"
 #include "codec/lazy_parser.h"
-#include "codec/optimal_parser.h"
+#include "shared/format_constants.h"
 
 namespace gompfs {
 
 // Chosen by measurement, so that each level takes longer than the one below and is smaller;
 // docs/architecture.md has the figures. With entropy coding, the costs depend on symbol counts that
-// are not known before parsing: the optimal parser saves 3% and takes eight times the time. Without
-// entropy coding (kByteCoded) costs are known, and the optimal parser saves 1% in one and a half
-// times the time.
+// are not known before parsing: the backward parser saves 3% and takes twelve times the time.
+// Without entropy coding (kByteCoded) costs are known, and the backward parser saves 1% in one and
+// a half times the time; where a rule limits sources, its levels are level 5.
 SearchEffort search_effort(int level, bool entropy_coded) {
-    static constexpr SearchEffort kEntropyCoded[] = {
+    static constexpr SearchEffort kEntropyCoded[kMaxLevel] = {
         {.chain_length = 1, .nice_length = 16, .skips = true},
         {.chain_length = 3, .nice_length = 32, .finds_short = true},
         {.chain_length = 4, .nice_length = 64, .lazy_steps = 1, .finds_short = true},
@@ -29,64 +27,47 @@ SearchEffort search_effort(int level, bool entropy_coded) {
          .finds_short = true},
         {.chain_length = 48, .nice_length = 256, .lazy_steps = 2, .finds_short = true},
         {.chain_length = 512,
-         .nice_length = 426,
+         .nice_length = kBitMaxMatchLength,
          .lazy_steps = 2,
          .finds_short = true,
-         .backward_chain_length = 128},
-        {.chain_length = 128, .nice_length = 128, .optimal = true, .backward_chain_length = 128},
+         .backward_chain_length = 128,
+         .backward_nice_length = kBitMaxMatchLength},
     };
-    static constexpr SearchEffort kByteCoded[] = {
+    static constexpr SearchEffort kByteCoded[kMaxLevel] = {
         {.chain_length = 2, .nice_length = 24, .skips = true},
         {.chain_length = 6, .nice_length = 32, .lazy_steps = 1},
         {.chain_length = 16, .nice_length = 96, .lazy_steps = 1},
         {.chain_length = 80, .nice_length = 256, .lazy_steps = 1},
         {.chain_length = 128, .nice_length = 288, .lazy_steps = 2},
-        {.chain_length = 112, .nice_length = 128, .optimal = true},
-        {.chain_length = 192, .nice_length = 128, .optimal = true},
-        {.chain_length = 384, .nice_length = 192, .optimal = true},
-        {.chain_length = 1024, .nice_length = 288, .optimal = true},
+        {.chain_length = 128,
+         .nice_length = 288,
+         .lazy_steps = 2,
+         .backward_chain_length = 112,
+         .backward_nice_length = 128},
+        {.chain_length = 128,
+         .nice_length = 288,
+         .lazy_steps = 2,
+         .backward_chain_length = 192,
+         .backward_nice_length = 128},
+        {.chain_length = 128,
+         .nice_length = 288,
+         .lazy_steps = 2,
+         .backward_chain_length = 384,
+         .backward_nice_length = 192},
     };
     return (entropy_coded ? kEntropyCoded : kByteCoded)[level - 1];
 }
 
-namespace {
-
-// Parses with both near-optimal parsers, and keeps what takes less space. The forward one knows
-// the last offset, which saves most in records; the backward one is better at most other content.
-void parse_both_ways(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
-                     std::vector<Sequence>& sequences) {
-    std::vector<Sequence> backwards;
-    parse_bit_block_backwards(content, limits, effort, backwards);
-    parse_bit_block_optimally(content, limits, effort, sequences);
-    if (encode_bit(content, backwards, limits).size() <
-        encode_bit(content, sequences, limits).size()) {
-        sequences.swap(backwards);
-    }
-}
-
-}  // namespace
-
 void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                  std::vector<Sequence>& sequences) {
-    // The optimal parser for gompresso-bit supports the default group size only; other sizes exist
-    // for comparisons.
-    const bool is_default_size = limits.group_size_log2 == kDefaultGroupSizeLog2;
-    const bool is_backward =
-        limits.entropy_coded && !limits.dependency_elimination && effort.backward_chain_length != 0;
-    if (limits.strict_sources) {
+    // Backwards, it is not known which sources the rule permits.
+    const bool has_rule = limits.dependency_elimination || limits.strict_sources;
+    if (has_rule || effort.backward_chain_length == 0) {
         parse_block_lazily(content, limits, effort, sequences);
-    } else if (is_backward && effort.optimal) {
-        parse_both_ways(content, limits, effort, sequences);
-    } else if (is_backward) {
+    } else if (limits.entropy_coded) {
         parse_bit_block_backwards(content, limits, effort, sequences);
-    } else if (effort.optimal && !limits.entropy_coded && !limits.dependency_elimination) {
-        parse_block_backwards(content, limits, effort, sequences);
-    } else if (effort.optimal && !limits.entropy_coded) {
-        parse_block_optimally(content, limits, effort, sequences);
-    } else if (effort.optimal && (!limits.dependency_elimination || is_default_size)) {
-        parse_bit_block_optimally(content, limits, effort, sequences);
     } else {
-        parse_block_lazily(content, limits, effort, sequences);
+        parse_block_backwards(content, limits, effort, sequences);
     }
 }
 

@@ -22,7 +22,7 @@ enum class Codec : std::uint8_t {
 constexpr int kDefaultGroupSizeLog2 = 2;
 
 constexpr int kMinLevel = 1;
-constexpr int kMaxLevel = 9;
+constexpr int kMaxLevel = 8;
 
 class DictionarySearch;
 

@@ -41,6 +41,8 @@ namespace {
 
 // The dictionary is not searched if the block has a match of this length.
 constexpr std::uint32_t kLongWithoutDictionary = 16;
+// Literals of a sequence without a match in the first group, under the strict rule.
+constexpr std::uint32_t kFirstStrictLiterals = 8;
 
 template <typename Position, bool kEntropyCoded, bool kHasRule>
 class LazyParser {

@@ -1,10 +1,10 @@
 // What parsers get and return. A parser cuts the content of a block into sequences, which a codec
 // then encodes.
 //
-// All parsers obey the rule of dependency elimination if it is requested (DE; Gompresso, Sitaridi
-// et al., ICPP 2016, section 4): a match copies only bytes that are final before its group of
-// sequences begins, or literals of its own group. Then the matches of a group can be copied in any
-// order. docs/format.md states the rule exactly.
+// The lazy parser obeys the rule of dependency elimination if it is requested (DE; Gompresso,
+// Sitaridi et al., ICPP 2016, section 4): a match copies only bytes that are final before its group
+// of sequences begins, or literals of its own group. Then the matches of a group can be copied in
+// any order. docs/format.md states the rule exactly.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,9 @@ struct SearchEffort {
     bool later_ends_later = false;
     bool finds_short = false;  // with entropy coding: also take matches of three bytes
     bool skips = false;        // search fewer positions where matches are rare
-    bool optimal = false;      // search for the cheapest sequences, see choose_parser.cpp
-    // With entropy coding: parse backwards where that is possible, with the best matches of so many
-    // candidates; 0: never.
+    // Parse backwards unless a rule limits sources: the two limits that then count. 0: never.
     int backward_chain_length = 0;
+    int backward_nice_length = 0;
 };
 
 }  // namespace gompfs

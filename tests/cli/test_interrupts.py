@@ -144,7 +144,7 @@ def test_statistics(words: Path, tmp_path: Path, arguments: tuple[str, ...]) -> 
     assert any(check(["stats", words, *arguments], share * whole, tmp_path / "tmp") for share in shares)
 
 
-@pytest.mark.parametrize("level", ["1", "9"])
+@pytest.mark.parametrize("level", ["1", "8"])
 def test_packing(words: Path, tmp_path: Path, level: str) -> None:
     """Other threads encode blocks and build rules, and the command waits for them."""
     text = words.with_name("text")

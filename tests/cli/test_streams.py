@@ -167,7 +167,7 @@ def test_messages_have_paths_as_they_were_typed(gompfs, archive):
         (("completion",), "Choose from: bash, zsh, fish. See"),
         (("bench", "--seconds", "x", "a.gomp"), "'x' is not a number of at least 0."),
         (("bench", "--seconds", "-1", "a.gomp"), "'-1' is not a number of at least 0."),
-        (("pack", "--level", "77", "tree", "a.gomp"), "'77' is not a whole number from 1 to 9."),
+        (("pack", "--level", "77", "tree", "a.gomp"), "'77' is not a whole number from 1 to 8."),
         (("pack", "--grammar", "sequitur", "tree", "b.gomp"), "cannot use the grammar builder sequitur; use"),
     ],
 )

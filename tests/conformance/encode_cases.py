@@ -134,7 +134,7 @@ def check_parsed(device: ArrayDevice, num_examples: int) -> None:
 
 
 def all_options() -> Iterator[CodecOptions]:
-    for codec, level, elimination in itertools.product(CODECS, (1, 6, 9), (False, True)):
+    for codec, level, elimination in itertools.product(CODECS, (1, 6, 8), (False, True)):
         yield CodecOptions(codec, level, elimination)
     for codec, group_size_log2 in itertools.product(CODECS, (3, 4, 5)):
         yield CodecOptions(codec, 6, group_size_log2=group_size_log2)

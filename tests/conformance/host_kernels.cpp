@@ -20,7 +20,6 @@
 #include "encode/follow_ways.cu"
 #include "encode/link_positions.cu"
 #include "encode/sum_literal_costs.cu"
-#include "encode/walk_matches.cu"
 #include "encode/walk_segments.cu"
 #include "grammar/repair.cu"
 #include "grammar/repair_rules.cu"
@@ -91,8 +90,6 @@ constexpr Entry kKernels[] = {
     KERNEL(estimate_way_costs),
     KERNEL(find_ways),
     KERNEL(follow_ways),
-    KERNEL(walk_narrow),
-    KERNEL(walk_wide),
     KERNEL(walk_segments_narrow),
     KERNEL(walk_segments_wide),
     KERNEL(decode_bit),

@@ -105,7 +105,7 @@ def make_parts(archive: Path, root: Path) -> None:
     (root / "short").write_bytes(b"no grammar pays here")
     (root / "noise").write_bytes(b"\0" + rng.randbytes(20_000))
     settle_times(root)
-    options = PackOptions(level=9, block_size=16 << 10, words="whitespace", part_size=20_000)
+    options = PackOptions(level=8, block_size=16 << 10, words="whitespace", part_size=20_000)
     pack_archive([open_source(root)], archive, options, engine=select_engine("cpu"))
     seen = list_directory(root)
     write_manifest(archive, seen, "Parts of 20,000 bytes, blocks of 16 KiB, words between whitespace.")
@@ -125,7 +125,7 @@ def make_generations(archive: Path, root: Path) -> None:
     (root / "4/noise").write_bytes(rng.randbytes(3000))
     each = (
         PackOptions(words="letters", block_size=16 << 10),
-        PackOptions(Codec.GOMPRESSO_BYTE, level=9, dependency_elimination=True, grammar_builder="sequitur"),
+        PackOptions(Codec.GOMPRESSO_BYTE, level=8, dependency_elimination=True, grammar_builder="sequitur"),
         PackOptions(Codec.GOMPRESSO_BIT, dependency_elimination=True),
         PackOptions(Codec.STORED, stats=False),
     )
@@ -199,7 +199,7 @@ def make_dictionary(archive: Path, root: Path) -> None:
     (root / "3/data").write_bytes(b"\0" + (root / "3/text").read_bytes())
     each = (
         PackOptions(stats=False, block_size=16 << 10, dictionary_size=40_000, part_size=65_536),
-        PackOptions(stats=False, level=9, dependency_elimination=True),
+        PackOptions(stats=False, level=8, dependency_elimination=True),
         PackOptions(),
     )
     engine = select_engine("cpu")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gompfs._native.codec import parse_sequences
 from gompfs.codec import Codec, CodecOptions
+from gompfs.codec.codecs import MAX_LEVEL, MIN_LEVEL
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.gpu.parser import Parser, can_parse
 
@@ -17,15 +18,12 @@ _PADDING = 32
 
 
 def all_options() -> Iterator[CodecOptions]:
-    """Yields options of each codec and each level that a device can parse, with each rule; group sizes vary."""
-    group_size_log2 = 2
+    """Yields options of each codec and each level that a device can parse."""
     for codec in (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE):
-        for level in range(1, 10):
-            for has_rule, is_strict in ((False, False), (True, False), (True, True), (False, True)):
-                group_size_log2 = group_size_log2 + 1 if group_size_log2 < 5 else 2
-                options = CodecOptions(codec, level, has_rule, group_size_log2, is_strict)
-                if can_parse(options):
-                    yield options
+        for level in range(MIN_LEVEL, MAX_LEVEL + 1):
+            options = CodecOptions(codec, level)
+            if can_parse(options):
+                yield options
 
 
 def make_content(seed: int, size: int) -> bytes:
@@ -69,6 +67,5 @@ def compare(device: ArrayDevice, content: bytes, block_size: int, options: Codec
         expected = parse_sequences(
             content[start : start + block_size],
             *(options.codec, options.level, options.dependency_elimination),
-            *(options.group_size_log2, options.strict_sources),
         )
         assert ours.tobytes() == expected, (options, block_size, index)

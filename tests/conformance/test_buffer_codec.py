@@ -51,7 +51,7 @@ def bytes_of(array: Any) -> bytes:
     return (array.get() if hasattr(array, "get") else np.asarray(array)).tobytes()
 
 
-@pytest.mark.parametrize(("codec", "level"), [("gompresso-bit", 1), ("gompresso-bit", 9), ("gompresso-byte", 6)])
+@pytest.mark.parametrize(("codec", "level"), [("gompresso-bit", 1), ("gompresso-bit", 8), ("gompresso-byte", 6)])
 @pytest.mark.parametrize("content", CONTENTS, ids=len)
 def test_the_content_comes_back(make: Callable[..., BufferCodec], codec: str, level: int, content: bytes) -> None:
     """Also what the CPU has compressed, which is the same, and into a buffer, whose other bytes stay."""

@@ -10,7 +10,7 @@ from gompfs.codec import Codec, CodecOptions
 from gompfs.gpu.arrays import ArrayDevice
 
 pytestmark = pytest.mark.gpu
-BACKWARD = CodecOptions(level=8, dependency_elimination=False)
+BACKWARD = CodecOptions(level=8)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,6 @@ from gompfs.gpu.parser import (
     SEGMENT_THREADS,
     SUM_TILE,
     TEXT_PADDING,
-    WALK_TILE,
 )
 from gompfs.gpu.repair import TILE
 
@@ -56,8 +55,6 @@ CHECKS = {
     "codec/decode_bit_dictionary": (
         "static_assert(gompfs::kBitBytesPerCta == {common} && gompfs::kBitBytesPerWarp == {per_warp});"
     ),
-    "codec/decode_byte_wide": "static_assert(gompfs::kByteWideBytes == {common} && {per_warp} == 0);",
-    "codec/decode_bit_wide": "static_assert(gompfs::kBitWideBytes == {common} && {per_warp} == 0);",
     "codec/open_heads": "static_assert(gompfs::kHeadBytesPerCta == {common} && {per_warp} == 0);",
     "encode/encode_bit": "static_assert(gompfs::kEncodeBitBytes == {common} && {per_warp} == 0);",
     "encode/encode_byte": "static_assert(gompfs::kEncodeByteBytes == {common} && {per_warp} == 0);",
@@ -83,9 +80,6 @@ TILES = {
         && gompfs::kWayWarps == {WAY_TILE.num_items} && gompfs::kNumSegments == {NUM_SEGMENTS}
         && gompfs::kNumPasses == {NUM_PASSES});""",
     "encode/follow_ways": f"static_assert(gompfs::kFollowWarps == {FOLLOW_TILE.num_items});",
-    "encode/walk_matches": f"""static_assert(gompfs::kWalkBytes == {WALK_TILE.shared_bytes}
-        && gompfs::kWalkThreads / gompfs::kWalkLanes == {WALK_TILE.num_items}
-        && gompfs::kWalkThreads == {WALK_TILE.num_threads});""",
     "triples_encode": f"""static_assert(gompfs::kSearchBytes == {wesley.SEARCH_TILE.shared_bytes}
         && gompfs::kSearchTile == {wesley.SEARCH_TILE.num_threads}
         && gompfs::kMapBytes == {wesley.MAP_TILE.shared_bytes}

@@ -14,11 +14,11 @@ from native_builds import kernel_library, sanitizer_environment
 from parse_cases import all_options, compare, make_content
 
 from gompfs.codec import Codec, CodecOptions
+from gompfs.gpu.parser import can_parse
 
 FOLDER = Path(__file__).parent
 NARROW = 1 << 16
-has_rule = pytest.mark.parametrize("has_rule", [True, False], ids=["rule", "any"])
-BACKWARD = CodecOptions(Codec.GOMPRESSO_BIT, 8, dependency_elimination=False)
+BACKWARD = CodecOptions(Codec.GOMPRESSO_BIT, 8)
 
 
 @pytest.mark.timeout(3600)
@@ -46,10 +46,9 @@ def device() -> HostDevice:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 31, 32, 33, 2047, 2048, 2049])
 @pytest.mark.parametrize("codec", [Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE], ids=lambda codec: codec.label)
-@has_rule
-def test_small_blocks(device: HostDevice, has_rule: bool, codec: Codec, size: int) -> None:
+def test_small_blocks(device: HostDevice, codec: Codec, size: int) -> None:
     for content in (make_content(size, size), bytes(size)):
-        compare(device, content, -(-size // 16) * 16, CodecOptions(codec, 4, has_rule))
+        compare(device, content, -(-size // 16) * 16, CodecOptions(codec, 4))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 31, 32, 33, 2047, 2048, 2049])
@@ -62,9 +61,6 @@ def test_level_8_is_parsed_backwards(device: HostDevice) -> None:
     device.launched.clear()
     compare(device, make_content(6, 5000), 2048, BACKWARD)
     assert "find_ways" in device.launched
-    device.launched.clear()
-    compare(device, make_content(6, 5000), 2048, CodecOptions(Codec.GOMPRESSO_BIT, 8, dependency_elimination=True))
-    assert "find_ways" not in device.launched
 
 
 def test_records_and_long_matches_parsed_backwards(device: HostDevice) -> None:
@@ -78,14 +74,12 @@ def test_records_and_long_matches_parsed_backwards(device: HostDevice) -> None:
 
 
 @pytest.mark.parametrize("size", [NARROW - 1, NARROW])
-@has_rule
-def test_the_largest_narrow_block(device: HostDevice, has_rule: bool, size: int) -> None:
-    compare(device, make_content(7, size), NARROW, CodecOptions(Codec.GOMPRESSO_BIT, 3, has_rule))
+def test_the_largest_narrow_block(device: HostDevice, size: int) -> None:
+    compare(device, make_content(7, size), NARROW, CodecOptions(Codec.GOMPRESSO_BIT, 3))
 
 
-@has_rule
-def test_a_wide_block_and_a_narrow_last_one(device: HostDevice, has_rule: bool) -> None:
-    compare(device, make_content(8, NARROW + 4096), NARROW + 2048, CodecOptions(Codec.GOMPRESSO_BIT, 3, has_rule))
+def test_a_wide_block_and_a_narrow_last_one(device: HostDevice) -> None:
+    compare(device, make_content(8, NARROW + 4096), NARROW + 2048, CodecOptions(Codec.GOMPRESSO_BIT, 3))
 
 
 @pytest.mark.parametrize("level", [1, 6])
@@ -94,16 +88,20 @@ def test_walks_that_hardly_ever_meet(device: HostDevice, level: int) -> None:
     lines = b"".join(b"%d,%d\n" % (number % 7, number) for number in range(2200))
     for content in (lines, b"abc" * 5000, random.Random(level).randbytes(8000)):
         for codec in (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE):
-            options = CodecOptions(codec, level if codec is Codec.GOMPRESSO_BIT else 3, False)
+            options = CodecOptions(codec, level if codec is Codec.GOMPRESSO_BIT else 3)
             compare(device, content, 1 << 14, options)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 9])
 def test_later_matches_that_end_later(device: HostDevice, seed: int) -> None:
-    """Level 6 asks for this only where no rule limits the sources of matches."""
-    for options in all_options():
-        if options.codec is Codec.GOMPRESSO_BIT and options.level == 6:
-            compare(device, make_content(seed, 20_000), 1 << 14, options)
+    """Level 6 of gompresso-bit asks for this."""
+    compare(device, make_content(seed, 20_000), 1 << 14, CodecOptions(Codec.GOMPRESSO_BIT, 6))
+
+
+@pytest.mark.parametrize("level", [1, 8])
+def test_a_rule_for_sources_is_left_to_the_cpu(level: int) -> None:
+    for has_rule, is_strict in ((True, False), (True, True), (False, True)):
+        assert not can_parse(CodecOptions(Codec.GOMPRESSO_BIT, level, has_rule, strict_sources=is_strict))
 
 
 def test_a_wide_block_parsed_backwards(device: HostDevice) -> None:

@@ -41,7 +41,7 @@ def test_the_reference_has_every_command_option_and_mount_option(site: Path) -> 
     for command in COMMAND_MODULES:
         assert f"gompfs {command} [OPTIONS]" in commands
     assert "--no-dependency-elimination" in commands
-    assert "Compression level: 1 is fastest, 9 is smallest.  [default: 6; 1<=x<=9]" in commands
+    assert "Compression level: 1 is fastest, 8 is smallest.  [default: 6; 1<=x<=8]" in commands
     options = text(site / "reference/mount-options.html")
     assert len(MOUNT_OPTIONS) > 15
     for option in MOUNT_OPTIONS:

@@ -118,8 +118,8 @@ def _build_grammars(target: Path) -> None:
         add_grammars(target, archive.footer.generation, texts, engine=archive.engine, progress=None)
 
 
-_BYTE = {"codec": Codec.GOMPRESSO_BYTE, "level": 9, "dependency_elimination": True}
-_BIT = {"codec": Codec.GOMPRESSO_BIT, "level": 9, "dependency_elimination": True}
+_BYTE = {"codec": Codec.GOMPRESSO_BYTE, "level": 8, "dependency_elimination": True}
+_BIT = {"codec": Codec.GOMPRESSO_BIT, "level": 8, "dependency_elimination": True}
 _QUICK = {"codec": Codec.GOMPRESSO_BIT, "level": 1}
 _STORED = {"codec": Codec.STORED}
 _SMALL, _MIDDLE = 16 << 10, 64 << 10

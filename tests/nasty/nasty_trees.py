@@ -126,7 +126,7 @@ def _options(rng: random.Random) -> dict[str, Any]:
         "part_size": rng.choice(PART_SIZES),
         "jobs": rng.choice((0, 1, 2, 3)),
         "codec": codec,
-        "level": rng.choice((1, 6, 6, 9)),
+        "level": rng.choice((1, 6, 6, 8)),
     }
     if codec is Codec.GOMPRESSO_BIT and rng.random() < 0.5:
         options |= {"stats": False, "dictionary_size": rng.choice((None, 0, 5_000, 1 << 20))}

@@ -57,8 +57,8 @@ def test_nested_data_needs_as_many_rounds_as_its_depth(codec: Codec, depth: int)
     assert len(content) == BLOCK_SIZE
     assert average_rounds(content, CodecOptions(codec, dependency_elimination=False)) == pytest.approx(depth, rel=0.05)
     # A match may copy literals of its own group, which are not below the high-water mark of multi-round resolution.
-    assert average_rounds(content, CodecOptions(codec, group_size_log2=5)) < 1.25
-    assert average_rounds(content, CodecOptions(codec, group_size_log2=5, strict_sources=True)) <= 1
+    assert average_rounds(content, CodecOptions(codec, dependency_elimination=True, group_size_log2=5)) < 1.25
+    assert average_rounds(content, CodecOptions(codec, 6, True, 5, strict_sources=True)) <= 1
 
 
 def test_nested_data_differs_from_block_to_block() -> None:

@@ -118,7 +118,7 @@ def _row(
         return _tadoc_row(blocks, block_size, columns)
     label, _, level = name.rpartition("-")
     codec = next(codec for codec in Codec if codec.label == label)
-    return _our_row(name, CodecOptions(codec, int(level), dependency_elimination=False), blocks, block_size, columns)
+    return _our_row(name, CodecOptions(codec, int(level)), blocks, block_size, columns)
 
 
 def _our_row(name: str, options: CodecOptions, blocks: Sequence[bytes], block_size: int, columns: _Columns) -> _Row:

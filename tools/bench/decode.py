@@ -99,7 +99,10 @@ def add_ours(
 ) -> int:
     """Adds jobs for one thread and for all, after checking the output; returns the compressed size."""
     stream = b"".join(blocks)
-    encoded = [block.data for block in CpuEngine().encode_blocks(stream, block_size, CodecOptions(codec))]
+    encoded = [
+        block.data
+        for block in CpuEngine().encode_blocks(stream, block_size, CodecOptions(codec, dependency_elimination=True))
+    ]
     for count in (1, num_threads):
         job = decode_job(CpuEngine(count), encoded, block_size)
         if job(check=stream) != len(stream):

@@ -97,7 +97,7 @@ def measure_gpu_compress(name: str, blocks: Sequence[bytes], rounds: int, only: 
     kernels = Report(f"{title}: milliseconds of each kernel", ["all"])
     for codec, level in _OURS:
         if not only or any(text in f"{codec.label}-{level}" for text in only):
-            _add_ours(speeds, kernels, content, block_size, CodecOptions(codec, level, False), rounds)
+            _add_ours(speeds, kernels, content, block_size, CodecOptions(codec, level), rounds)
     _add_peers(speeds, list(blocks) * repeats, rounds)
     for _, cells in kernels.rows:
         cells += [None] * (len(kernels.columns) - len(cells))  # later rows brought further kernels

@@ -92,7 +92,7 @@ def measure_energy(sample: Sample, engine: GpuEngine, seconds: float) -> list[Re
 def _add_gpu_codecs(table: _Table, sample: Sample, engine: GpuEngine) -> None:
     for codec in CODECS:
         label = f"GPU: {codec.label} -{LEVEL}"
-        encoded = sample.encode(CodecOptions(codec, LEVEL))
+        encoded = sample.encode(CodecOptions(codec, LEVEL, dependency_elimination=True))
         if encoded is None:
             table.report.add(label, "has blocks that do not shrink", *_NO_CELLS)
             continue
@@ -117,7 +117,12 @@ def _add_cpu_codecs(table: _Table, sample: Sample) -> None:
     content = sample.content[: max(_CPU_BYTES // sample.block_size, 1) * sample.block_size]
     cpu = CpuEngine()
     for codec in CODECS:
-        encoded = [block.data for block in cpu.encode_blocks(content, sample.block_size, CodecOptions(codec, LEVEL))]
+        encoded = [
+            block.data
+            for block in cpu.encode_blocks(
+                content, sample.block_size, CodecOptions(codec, LEVEL, dependency_elimination=True)
+            )
+        ]
         out = memoryview(bytearray(len(content)))
         ratio = len(content) / sum(map(len, encoded))
         decode = partial(cpu.decode_blocks, encoded, out)

@@ -45,7 +45,7 @@ def _measure(sample: Sample, codec: Codec, engine: GpuEngine, rounds: int) -> Re
 
 def _cells(sample: Sample, codec: Codec, engine: GpuEngine, rounds: int) -> list[Cell]:
     """Returns the ratio and the speeds."""
-    encoded = sample.encode(CodecOptions(codec, LEVEL))
+    encoded = sample.encode(CodecOptions(codec, LEVEL, dependency_elimination=True))
     if encoded is None:
         return ["has blocks that do not shrink", *[None] * len(_COLUMNS)]
     out = engine.allocate(sample.size)

@@ -72,7 +72,7 @@ class SimulatedBlock:
 def simulate_blocks(blocks: Sequence[bytes]) -> list[SimulatedBlock]:
     """Returns what the encoder finds in the blocks that shrink."""
     found = []
-    options = CodecOptions(Codec.GOMPRESSO_BIT, _LEVEL, dependency_elimination=False)
+    options = CodecOptions(Codec.GOMPRESSO_BIT, _LEVEL)
     for content in blocks:
         (block,) = CpuEngine().encode_blocks(content, len(content), options)
         if block.codec is Codec.GOMPRESSO_BIT:

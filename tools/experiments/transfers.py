@@ -72,7 +72,7 @@ def measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> list[Re
     )
     report.add("copy of the output alone", None, sample.size / 1e9 / time_copy_to_host(out, rounds))
     for codec in CODECS:
-        encoded = sample.encode(CodecOptions(codec, LEVEL))
+        encoded = sample.encode(CodecOptions(codec, LEVEL, dependency_elimination=True))
         if encoded is None:
             report.add(codec.label, "has blocks that do not shrink", None)
             continue

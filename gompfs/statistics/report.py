@@ -60,7 +60,8 @@ class FixedReport(Report):
 
 
 class _NativeReport(Protocol):
-    size: int | None
+    @property
+    def size(self) -> int | None: ...
 
     def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]: ...
 

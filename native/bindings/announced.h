@@ -2,8 +2,10 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "bindings/arrays.h"
@@ -46,10 +48,10 @@ Announced<Task> announce(const std::shared_ptr<TasksAhead>& tasks, Arguments&&..
 }
 
 // Content as a memoryview, and its hash; twice None for null.
-inline std::pair<nanobind::object, nanobind::object> to_python(
+inline std::pair<std::optional<nanobind::memoryview>, std::optional<nanobind::bytes>> to_python(
     std::shared_ptr<FileContent> content) {
     if (!content) {
-        return {nanobind::none(), nanobind::none()};
+        return {};
     }
     const nanobind::bytes sha256 = to_bytes(content->sha256);
     auto& bytes = content->bytes;

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "bindings/buffer_view.h"
+#include "bindings/types.h"
 #include "common/descriptor.h"
 #include "common/fetch.h"
 #include "common/read_fully.h"
@@ -16,7 +17,8 @@
 namespace gompfs {
 
 // A descriptor, which the function that is made closes, or a function read(offset, size) -> bytes.
-using ArchiveBytes = std::variant<int, nanobind::callable>;
+using ReadFunction = py::Callable<py::Buffer(std::uint64_t, std::uint64_t)>;
+using ArchiveBytes = std::variant<int, ReadFunction>;
 
 // Returns a function that reads bytes of an archive; fewer at its end. Any thread may call it, but
 // not while it holds the GIL and another thread that reads waits for that lock.
@@ -30,7 +32,7 @@ inline Fetch make_fetch(const ArchiveBytes& file) {
             return bytes;
         };
     }
-    return [read = std::get<nb::callable>(file)](std::uint64_t offset, std::uint64_t size) {
+    return [read = std::get<ReadFunction>(file)](std::uint64_t offset, std::uint64_t size) {
         const nb::gil_scoped_acquire acquire;
         const nb::object result = read(offset, size);
         const BufferView view(result, PyBUF_SIMPLE);

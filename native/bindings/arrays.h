@@ -38,11 +38,15 @@ inline std::vector<std::uint8_t> as_vector(const nanobind::bytes& bytes) {
 
 nanobind::bytes to_bytes(const auto& bytes) { return nanobind::bytes(bytes.data(), bytes.size()); }
 
+// An array that is returned to Python.
+template <typename Value>
+using NewArray =
+    nanobind::typed<nanobind::object, nanobind::ndarray<nanobind::numpy, Value, nanobind::ndim<1>>>;
+
 // Returns values, copied or moved, as an array that owns them.
-template <typename Values>
-nanobind::object to_array(Values&& values) {
+template <typename Values, typename Vector = std::remove_cvref_t<Values>>
+NewArray<typename Vector::value_type> to_array(Values&& values) {
     namespace nb = nanobind;
-    using Vector = std::remove_cvref_t<Values>;
     auto* copy = new Vector(std::forward<Values>(values));
     const nb::capsule owner(copy, [](void* held) noexcept { delete static_cast<Vector*>(held); });
     return nb::cast(nb::ndarray<nb::numpy, typename Vector::value_type, nb::ndim<1>>(
@@ -51,10 +55,16 @@ nanobind::object to_array(Values&& values) {
 
 // Returns values that belong to a C++ object as an array that keeps the object alive.
 template <typename Owner, typename Values>
-nanobind::object to_view(const Owner& owner, const Values& values) {
+NewArray<const typename Values::value_type> to_view(const Owner& owner, const Values& values) {
     namespace nb = nanobind;
     return nb::cast(nb::ndarray<nb::numpy, const typename Values::value_type, nb::ndim<1>>(
         values.data(), {values.size()}, nb::find(owner)));
+}
+
+// Defines a property of a class: a view of the values of one of its members.
+template <auto Member, typename Class>
+void def_view(nanobind::class_<Class>& of, const char* name, const char* doc = "") {
+    of.def_prop_ro(name, [](const Class& self) { return to_view(self, self.*Member); }, doc);
 }
 
 }  // namespace gompfs

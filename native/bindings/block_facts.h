@@ -5,12 +5,16 @@
 
 #include <cstdint>
 
+#include "bindings/types.h"
 #include "codec/block_batch.h"
 
 namespace gompfs {
 
-// (block, codec, uncompressed size), for a block with a valid header.
-inline nanobind::tuple with_facts(nanobind::bytes block) {
+// (block, codec, uncompressed size)
+using EncodedBlock = py::Tuple<nanobind::bytes, std::uint32_t, std::uint32_t>;
+
+// Describes a block with a valid header.
+inline EncodedBlock with_facts(nanobind::bytes block) {
     const BlockFacts facts =
         read_facts(Bytes(static_cast<const std::uint8_t*>(block.data()), block.size()));
     return nanobind::make_tuple(block, facts.codec, facts.uncompressed_size);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/buffer_view.h"
+#include "bindings/types.h"
 #include "codec/codec.h"
 
 namespace gompfs {
@@ -14,7 +15,7 @@ namespace gompfs {
 // The bytes of a sequence of blocks, held as long as this object lives.
 class BlockViews {
   public:
-    explicit BlockViews(nanobind::sequence blocks) {
+    explicit BlockViews(const py::Sequence<py::Buffer>& blocks) {
         views_.reserve(nanobind::len(blocks));
         for (nanobind::handle block : blocks) {
             blocks_.push_back(views_.emplace_back(block, PyBUF_SIMPLE).bytes());

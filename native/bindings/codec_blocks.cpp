@@ -12,8 +12,10 @@
 #include "bindings/block_facts.h"
 #include "bindings/block_views.h"
 #include "bindings/buffer_view.h"
+#include "bindings/codec_argument.h"
 #include "bindings/interruptible.h"
 #include "bindings/shared_symbols.h"
+#include "bindings/types.h"
 #include "codec/block_batch.h"
 #include "codec/dictionary.h"
 #include "codec/payload.h"
@@ -24,9 +26,10 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int level,
-                bool dependency_elimination, unsigned num_threads, int group_size_log2,
-                bool strict_sources, const SharedDictionary* dictionary) {
+py::List<EncodedBlock> encode(const py::Buffer& stream, std::size_t block_size, CodecArgument codec,
+                              int level, bool dependency_elimination, unsigned num_threads,
+                              int group_size_log2, bool strict_sources,
+                              const SharedDictionary* dictionary) {
     const BufferView view(stream, PyBUF_SIMPLE);
     EncodeOptions options{codec, level, dependency_elimination, group_size_log2, strict_sources};
     std::vector<std::vector<std::uint8_t>> blocks;
@@ -34,7 +37,7 @@ nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int leve
         options.dictionary = dictionary == nullptr ? nullptr : &dictionary->search();
         blocks = encode_blocks(view.bytes(), block_size, options, num_threads);
     });
-    nb::list result;
+    py::List<EncodedBlock> result;
     for (const auto& block : blocks) {
         result.append(with_facts(to_bytes(block)));
     }
@@ -51,9 +54,10 @@ nb::bytes new_bytes(std::size_t size, MutableBytes& memory) {
     return nb::steal<nb::bytes>(object);
 }
 
-nb::list frame(nb::handle stream, std::size_t block_size, Codec codec, int level,
-               bool dependency_elimination, unsigned num_threads, nb::handle packed,
-               nb::handle sizes, nb::handle failed, int group_size_log2, bool strict_sources) {
+py::List<EncodedBlock> frame(const py::Buffer& stream, std::size_t block_size, CodecArgument codec,
+                             int level, bool dependency_elimination, unsigned num_threads,
+                             const py::Buffer& packed, const py::Buffer& sizes,
+                             const py::Buffer& failed, int group_size_log2, bool strict_sources) {
     const BufferView view(stream, PyBUF_SIMPLE), packed_view(packed, PyBUF_SIMPLE);
     const BufferView size_view(sizes, PyBUF_SIMPLE), failed_view(failed, PyBUF_SIMPLE);
     const EncodeOptions options{codec, level, dependency_elimination, group_size_log2,
@@ -74,18 +78,21 @@ nb::list frame(nb::handle stream, std::size_t block_size, Codec codec, int level
         const nb::gil_scoped_release release;
         framed->write(memory, num_threads);
     }
-    nb::list result;
+    py::List<EncodedBlock> result;
     for (const nb::bytes& block : blocks) {
         result.append(with_facts(block));
     }
     return result;
 }
 
+// For each block, the symbols of its part, or None.
+using Symbols = std::optional<py::Sequence<std::optional<SharedSymbols>>>;
+
 // The symbols of each block's part, null for None.
-std::vector<const SymbolTable*> tables_of(const nb::object& symbols) {
+std::vector<const SymbolTable*> tables_of(const Symbols& symbols) {
     std::vector<const SymbolTable*> tables;
-    if (!symbols.is_none()) {
-        for (const nb::handle each : nb::cast<nb::sequence>(symbols)) {
+    if (symbols) {
+        for (const nb::handle each : *symbols) {
             tables.push_back(each.is_none() ? nullptr
                                             : nb::cast<const SharedSymbols&>(each).table.get());
         }
@@ -93,9 +100,9 @@ std::vector<const SymbolTable*> tables_of(const nb::object& symbols) {
     return tables;
 }
 
-nb::bytes decode(nb::sequence blocks, nb::handle out, bool verify, unsigned num_threads,
-                 const std::optional<std::vector<std::uint32_t>>& sizes,
-                 const nb::object& symbols) {
+nb::bytes decode(const py::Sequence<py::Buffer>& blocks, const py::Buffer& out, bool verify,
+                 unsigned num_threads, const std::optional<std::vector<std::uint32_t>>& sizes,
+                 const Symbols& symbols) {
     const BufferView out_view(out, PyBUF_WRITABLE);
     const BlockViews views(blocks);
     const std::vector<const SymbolTable*> tables = tables_of(symbols);
@@ -117,11 +124,12 @@ Supplement supplement_of(nb::handle symbols) {
     return nb::try_cast(symbols, shared) ? supplement_of(shared->table.get()) : Supplement::symbols;
 }
 
-nb::bytes read_headers(nb::sequence blocks, const nb::object& symbols) {
+nb::bytes read_headers(const py::Sequence<py::Buffer>& blocks,
+                       const std::optional<py::Sequence<nb::object>>& symbols) {
     std::vector<Supplement> supplements(nb::len(blocks), Supplement::none);
-    if (!symbols.is_none()) {
+    if (symbols) {
         supplements.clear();
-        for (const nb::handle each : nb::cast<nb::sequence>(symbols)) {
+        for (const nb::handle each : *symbols) {
             supplements.push_back(supplement_of(each));
         }
     }
@@ -138,14 +146,14 @@ nb::bytes read_headers(nb::sequence blocks, const nb::object& symbols) {
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }
 
-bool check_ranges(nb::handle offsets, nb::handle sizes, std::uint64_t data_end) {
+bool check_ranges(const py::Buffer& offsets, const py::Buffer& sizes, std::uint64_t data_end) {
     const BufferView offset_view(offsets, PyBUF_SIMPLE);
     const BufferView size_view(sizes, PyBUF_SIMPLE);
     return are_possible_block_ranges(offset_view.bytes(), size_view.bytes(), data_end);
 }
 
-nb::bytes gather(nb::sequence blocks, nb::handle headers, nb::handle offsets, nb::handle out,
-                 unsigned num_threads) {
+nb::bytes gather(const py::Sequence<py::Buffer>& blocks, const py::Buffer& headers,
+                 const py::Buffer& offsets, const py::Buffer& out, unsigned num_threads) {
     const BlockViews views(blocks);
     const BufferView header_view(headers, PyBUF_SIMPLE);
     const BufferView offset_view(offsets, PyBUF_SIMPLE);
@@ -159,7 +167,8 @@ nb::bytes gather(nb::sequence blocks, nb::handle headers, nb::handle offsets, nb
     return to_bytes(statuses);
 }
 
-nb::bytes check(nb::sequence blocks, nb::handle offsets, nb::handle out, unsigned num_threads) {
+nb::bytes check(const py::Sequence<py::Buffer>& blocks, const py::Buffer& offsets,
+                const py::Buffer& out, unsigned num_threads) {
     const BlockViews views(blocks);
     const BufferView offset_view(offsets, PyBUF_SIMPLE);
     const BufferView out_view(out, PyBUF_SIMPLE);
@@ -172,7 +181,7 @@ nb::bytes check(nb::sequence blocks, nb::handle offsets, nb::handle out, unsigne
     return to_bytes(matches);
 }
 
-bool decode_into(Codec codec, nb::handle payload, nb::handle out) {
+bool decode_into(CodecArgument codec, const py::Buffer& payload, const py::Buffer& out) {
     const BufferView payload_view(payload, PyBUF_SIMPLE);
     const BufferView out_view(out, PyBUF_WRITABLE);
     const nb::gil_scoped_release release;
@@ -198,18 +207,51 @@ void bind_codec_blocks(nb::module_& codec) {
     codec.def("encode_blocks", &encode, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "num_threads"_a,
               "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false,
-              "dictionary"_a.none() = nb::none());
+              "dictionary"_a.none() = nb::none(),
+              "Cuts `stream` into blocks and encodes each, with header. A block is stored if no "
+              "payload would be smaller.\n\n"
+              "Returns each block with its codec and its uncompressed size. With a dictionary, "
+              "`codec` must be gompresso-bit, and the codec of blocks is gompresso-bit-dictionary. "
+              "Raises ValueError for a block size, a level or a group size that does not exist, "
+              "and for a dictionary with another codec.");
     codec.def("frame_payloads", &frame, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "num_threads"_a, "packed"_a, "sizes"_a, "failed"_a,
-              "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false);
+              "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false,
+              "Returns what `encode_blocks` returns, from payloads that a device made.\n\n"
+              "`sizes` has the size of each payload (u32), 0 for a block that is stored; `packed` "
+              "has the payloads, each at a multiple of 16. Encodes block i if `failed[i]` (u8) is "
+              "not 0. Raises ValueError also if there are not as many payloads as blocks, or if a "
+              "payload is not smaller than its block or not inside `packed`.");
     codec.def("decode_blocks", &decode, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a,
-              "sizes"_a = nb::none(), "symbols"_a = nb::none());
-    codec.def("read_headers", &read_headers, "blocks"_a, "symbols"_a = nb::none());
-    codec.def("are_possible_block_ranges", &check_ranges, "offsets"_a, "sizes"_a, "data_end"_a);
+              "sizes"_a = nb::none(), "symbols"_a = nb::none(),
+              "Checks and decodes whole blocks one after another into `out`. Returns a BlockStatus "
+              "for each.\n\n"
+              "With `sizes`, a block that should decode to another number of bytes has a bad "
+              "header and `sizes[i]` zeros. A block of gompresso-tadoc needs the symbols of its "
+              "part, one of gompresso-bit-dictionary its dictionary. No other may have them, "
+              "except that stored blocks may have a dictionary; otherwise its header is bad. "
+              "Raises ValueError if `out` is too small, or if there are not as many sizes or "
+              "symbols as blocks.");
+    codec.def("read_headers", &read_headers, "blocks"_a, "symbols"_a = nb::none(),
+              "Returns facts of each block, 24 bytes: BlockStatus, codec, payload size, "
+              "uncompressed size (u32 each) and checksum (u64).\n\n"
+              "All except the status are 0 if the header cannot be read, or if the codec does not "
+              "go with the symbols, see `decode_blocks`. `gompfs.codec.headers` reads the facts as "
+              "an array. Raises ValueError if there are not as many symbols as blocks.");
+    codec.def("are_possible_block_ranges", &check_ranges, "offsets"_a, "sizes"_a, "data_end"_a,
+              "Whether blocks with this archive_offset (u64) and compressed_size (u32) are "
+              "possible, and end at `data_end` or before.");
     codec.def("gather_payloads", &gather, "blocks"_a, "headers"_a, "offsets"_a, "out"_a,
-              "num_threads"_a);
-    codec.def("check_contents", &check, "blocks"_a, "offsets"_a, "out"_a, "num_threads"_a);
-    codec.def("decode_payload", &decode_into, "codec"_a, "payload"_a, "out"_a);
+              "num_threads"_a,
+              "Checks blocks, and copies their payloads to `offsets` (u64) in `out`. `headers` is "
+              "from `read_headers`.\n\n"
+              "Returns a BlockStatus for each. The payload of a damaged block is not copied.");
+    codec.def("check_contents", &check, "blocks"_a, "offsets"_a, "out"_a, "num_threads"_a,
+              "Returns a byte for each block: 1 if the decoded bytes at its offset (u64) in `out` "
+              "match its checksum, else 0.");
+    codec.def("decode_payload", &decode_into, "codec"_a, "payload"_a, "out"_a,
+              "Decodes a payload, without header and checksums, into exactly `len(out)` bytes. "
+              "Returns False if it is damaged.");
 }
 
 }  // namespace gompfs

@@ -9,6 +9,8 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
+#include "bindings/codec_argument.h"
+#include "bindings/types.h"
 #include "codec/bit_codec.h"
 #include "codec/byte_codec.h"
 #include "codec/choose_parser.h"
@@ -63,13 +65,13 @@ ParserLimits limits_of(const EncodeOptions& options) {
                                                  : byte_parser_limits(options);
 }
 
-ParserSettings settings_of(Codec codec, int level) {
+ParserSettings settings_of(CodecArgument codec, int level) {
     const EncodeOptions options = checked_options(codec, level, true, kDefaultGroupSizeLog2, false);
     return {limits_of(options), search_effort(level, codec == Codec::gompresso_bit)};
 }
 
-nb::bytes parse(nb::handle content, Codec codec, int level, bool dependency_elimination,
-                int group_size_log2, bool strict_sources) {
+nb::bytes parse(const py::Buffer& content, CodecArgument codec, int level,
+                bool dependency_elimination, int group_size_log2, bool strict_sources) {
     const EncodeOptions options =
         checked_options(codec, level, dependency_elimination, group_size_log2, strict_sources);
     const BufferView view(content, PyBUF_SIMPLE);
@@ -80,8 +82,8 @@ nb::bytes parse(nb::handle content, Codec codec, int level, bool dependency_elim
     return nb::bytes(packed.data(), packed.size() * sizeof(std::uint64_t));
 }
 
-nb::bytes encode(nb::handle content, nb::handle sequences, Codec codec, bool dependency_elimination,
-                 int group_size_log2) {
+nb::bytes encode(const py::Buffer& content, const py::Buffer& sequences, CodecArgument codec,
+                 bool dependency_elimination, int group_size_log2) {
     const EncodeOptions options =
         checked_options(codec, kMinLevel, dependency_elimination, group_size_log2, false);
     const BufferView view(content, PyBUF_SIMPLE);
@@ -106,7 +108,10 @@ nb::bytes encode(nb::handle content, nb::handle sequences, Codec codec, bool dep
 }  // namespace
 
 void bind_codec_sequences(nb::module_& codec) {
-    nb::class_<ParserSettings>(codec, "ParserSettings")
+    nb::class_<ParserSettings>(
+        codec, "ParserSettings",
+        "What a parser on a GPU must know: see native/codec/parser.h. Raises ValueError for a "
+        "level that does not exist.")
         .def(nb::new_(&settings_of), "codec"_a, "level"_a)
         .def_prop_ro("chain_length", [](const ParserSettings& s) { return s.effort.chain_length; })
         .def_prop_ro("nice_length", [](const ParserSettings& s) { return s.effort.nice_length; })
@@ -129,9 +134,16 @@ void bind_codec_sequences(nb::module_& codec) {
                      [](const ParserSettings& s) { return s.limits.max_literal_length; });
     codec.def("parse_sequences", &parse, "content"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "group_size_log2"_a = kDefaultGroupSizeLog2,
-              "strict_sources"_a = false);
+              "strict_sources"_a = false,
+              "Cuts the content of one block into sequences, the first step of encoding.\n\n"
+              "Returns each as a u64: from the lowest bit, the match offset (32 bits), the match "
+              "length (12 bits) and the literal length. Raises ValueError for a level or a group "
+              "size that does not exist.");
     codec.def("encode_sequences", &encode, "content"_a, "sequences"_a, "codec"_a,
-              "dependency_elimination"_a, "group_size_log2"_a = kDefaultGroupSizeLog2);
+              "dependency_elimination"_a, "group_size_log2"_a = kDefaultGroupSizeLog2,
+              "Writes the payload of one block for sequences as `parse_sequences` returns them.\n\n"
+              "Raises ValueError if the sequences have another size than the content, if a payload "
+              "cannot hold one of them, or if the group size does not exist.");
 }
 
 }  // namespace gompfs

@@ -1,15 +1,19 @@
 // The class gompfs._native.blocks.ContentLoader.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "bindings/announced.h"
 #include "bindings/bindings.h"
 #include "bindings/loaded_files.h"
+#include "bindings/types.h"
 #include "blocks/content_task.h"
 
 namespace nb = nanobind;
@@ -23,7 +27,8 @@ struct ContentLoader {
     BlockReader& reader;
 };
 
-void init(ContentLoader* self, nb::object reader, std::uint64_t capacity, unsigned max_threads) {
+void init(ContentLoader* self, nb::typed<nb::object, BlockReader> reader, std::uint64_t capacity,
+          unsigned max_threads) {
     auto& native = nb::cast<BlockReader&>(reader);
     new (self) ContentLoader{make_tasks({capacity, max_threads}, std::move(reader)), native};
 }
@@ -59,7 +64,10 @@ LoadedFile file_of(const nb::bytes& name, const nb::tuple& row, const nb::dict& 
     return file;
 }
 
-AnnouncedContents announce_files(const ContentLoader& loader, const nb::list& files) {
+// Name, inode and extended attributes.
+using NamedInode = py::Tuple<nb::bytes, py::Inode, py::Dict<nb::bytes, nb::bytes>>;
+
+AnnouncedContents announce_files(const ContentLoader& loader, const py::List<NamedInode>& files) {
     AnnouncedContents announced{loader.tasks, {}};
     for (const nb::handle each : files) {
         const auto file = nb::cast<nb::tuple>(each);
@@ -72,8 +80,7 @@ AnnouncedContents announce_files(const ContentLoader& loader, const nb::list& fi
     return announced;
 }
 
-// Returns a LoadedFiles, the index of a file that cannot be read, or None if all have been taken.
-nb::object take(AnnouncedContents& announced) {
+std::optional<std::variant<LoadedFiles, std::size_t>> take(AnnouncedContents& announced) {
     LoadedFiles run = announced.take_run([](NamedContentTask& task) -> std::optional<LoadedFile> {
         if (!task.result) {
             return std::nullopt;
@@ -82,18 +89,28 @@ nb::object take(AnnouncedContents& announced) {
         return std::move(task.known);
     });
     if (!run.files.empty()) {
-        return nb::cast(std::move(run));
+        return std::move(run);
     }
-    return announced.all_taken() ? nb::none() : nb::object(nb::int_(announced.next++));
+    if (announced.all_taken()) {
+        return std::nullopt;
+    }
+    return announced.next++;
 }
 
 }  // namespace
 
 void bind_content_loader(nb::module_& blocks) {
-    nb::class_<AnnouncedContents>(blocks, "AnnouncedContents").def("take", &take);
-    nb::class_<ContentLoader>(blocks, "ContentLoader")
-        .def("__init__", &init, "reader"_a, "capacity"_a, "max_threads"_a)
-        .def("load", &announce_files, "files"_a);
+    nb::class_<AnnouncedContents>(blocks, "AnnouncedContents")
+        .def("take", &take,
+             "Returns the next files, the index of the next one if it cannot be read, or None if "
+             "all have been taken.");
+    nb::class_<ContentLoader>(blocks, "ContentLoader",
+                              "Reads files of an archive before they are needed.")
+        .def("__init__", &init, "reader"_a, "capacity"_a, "max_threads"_a,
+             "Up to `capacity` bytes are read ahead.")
+        .def("load", &announce_files, "files"_a,
+             "Announces files of one directory, in byte order: names, inodes and extended "
+             "attributes. They must be regular files of one name and without holes.");
 }
 
 }  // namespace gompfs

@@ -16,6 +16,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,8 +24,9 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-// `files` are pairs of inode and path.
-std::vector<Corpus::File> files_of(const nb::list& files) {
+using InodeAndPath = py::Tuple<std::uint64_t, nb::bytes>;
+
+std::vector<Corpus::File> files_of(const py::Sequence<InodeAndPath>& files) {
     std::vector<Corpus::File> of_corpus;
     for (nb::handle file : files) {
         of_corpus.push_back(
@@ -33,13 +35,14 @@ std::vector<Corpus::File> files_of(const nb::list& files) {
     return of_corpus;
 }
 
-void init(Corpus* self, const std::vector<const Grammar*>& grammars, const nb::list& files,
-          unsigned ngram_length) {
+void init(Corpus* self, const std::vector<const Grammar*>& grammars,
+          const py::Sequence<InodeAndPath>& files, unsigned ngram_length) {
     std::vector<Corpus::File> of_corpus = files_of(files);
     run_interruptibly([&] { new (self) Corpus(grammars, std::move(of_corpus), ngram_length); });
 }
 
-Corpus* with_files(const Corpus& self, const nb::list& files, unsigned ngram_length) {
+Corpus* with_files(const Corpus& self, const py::Sequence<InodeAndPath>& files,
+                   unsigned ngram_length) {
     std::vector<Corpus::File> of_corpus = files_of(files);
     std::unique_ptr<Corpus> made;
     run_interruptibly(
@@ -54,15 +57,13 @@ nb::bytes word(const Corpus& self, std::uint32_t rank) {
     return to_bytes(self.words.word(rank));
 }
 
-// The rank of a word, or none.
 std::optional<std::uint32_t> rank_of(const Corpus& self, const nb::bytes& word) {
     const std::uint32_t rank = self.words.lower_bound(as_text(word));
     const bool is_found = rank < self.words.size() && self.words.word(rank) == as_text(word);
     return is_found ? std::optional(rank) : std::nullopt;
 }
 
-// The ranks of the words of a grammar, by their numbers.
-nb::object ranks_of(const Corpus& self, std::size_t grammar) {
+NewArray<std::uint32_t> ranks_of(const Corpus& self, std::size_t grammar) {
     if (grammar >= self.grammars.size()) {
         throw nb::index_error("there is no such grammar");
     }
@@ -75,8 +76,7 @@ nb::object ranks_of(const Corpus& self, std::size_t grammar) {
     return to_array(std::move(same));
 }
 
-// The size of each word in bytes, by rank.
-nb::object word_sizes(const Corpus& self) {
+NewArray<std::uint32_t> word_sizes(const Corpus& self) {
     std::vector<std::uint32_t> sizes(self.words.size());
     for (std::uint32_t rank = 0; rank < sizes.size(); ++rank) {
         sizes[rank] = static_cast<std::uint32_t>(self.words.word(rank).size());
@@ -110,20 +110,39 @@ nb::bytes file_lines(const Corpus& self, const Numbers& files, const Numbers& co
 }  // namespace
 
 void bind_corpus(nb::module_& statistics) {
-    nb::class_<Corpus>(statistics, "Corpus")
+    nb::class_<Corpus>(
+        statistics, "Corpus",
+        "The grammars of all segments as one text, for n-grams of `ngram_length` words.\n\n"
+        "`files` are pairs of inode and path. Raises ValueError if there are too many words for "
+        "n-grams of that length.")
         .def("__init__", &init, "grammars"_a, "files"_a, "ngram_length"_a, nb::keep_alive<1, 2>())
         .def("with_files", &with_files, "files"_a, "ngram_length"_a, nb::keep_alive<0, 1>(),
-             nb::rv_policy::take_ownership)
-        .def("word", &word, "rank"_a)
-        .def("rank_of", &rank_of, "word"_a)
-        .def("ranks_of", &ranks_of, "grammar"_a)
-        .def("word_sizes", &word_sizes)
-        .def("items", &items, "ranks"_a, "counts"_a)
-        .def("file_lines", &file_lines, "files"_a, "counts"_a)
-        .def_prop_ro("bits", [](const Corpus& self) { return self.bits; })
-        .def_prop_ro("num_words", [](const Corpus& self) { return self.words.size(); })
-        .def_prop_ro("inner_ranks",
-                     [](const Corpus& self) { return to_view(self, self.ranks_before_others()); });
+             nb::rv_policy::take_ownership,
+             "Returns the same words with other files, and n-grams of another length.\n\n"
+             "Shares the words. The parts of the grammars may have been dropped.")
+        .def("word", &word, "rank"_a, "Returns a word by its number. Raises IndexError.")
+        .def("rank_of", &rank_of, "word"_a,
+             "Returns the number of a word, or None if no grammar has it.")
+        .def("ranks_of", &ranks_of, "grammar"_a,
+             "Returns the numbers of the words of a grammar, given by its index, in the order of "
+             "its dictionary.")
+        .def("word_sizes", &word_sizes, "Returns the size of each word in bytes, by its number.")
+        .def("items", &items, "ranks"_a, "counts"_a,
+             "Returns items of a term vector: tab, count, space and word, given by its number. "
+             "Raises ValueError.")
+        .def("file_lines", &file_lines, "files"_a, "counts"_a,
+             "Returns lines of a path, tab and count, for files given by their numbers. Raises "
+             "ValueError.")
+        .def_prop_ro(
+            "bits", [](const Corpus& self) { return self.bits; },
+            "Bits of a word in the key of an n-gram.")
+        .def_prop_ro(
+            "num_words", [](const Corpus& self) { return self.words.size(); },
+            "Number of distinct words.")
+        .def_prop_ro(
+            "inner_ranks",
+            [](const Corpus& self) { return to_view(self, self.ranks_before_others()); },
+            "By word: its rank in front of other words; empty if that is the word's number.");
 }
 
 }  // namespace gompfs

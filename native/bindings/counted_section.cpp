@@ -7,6 +7,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/types.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -14,7 +15,8 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-nb::object count_words(const Grammar& grammar, const Inos& inos, unsigned num_threads) {
+NewArray<std::uint64_t> count_words(const Grammar& grammar, const Inos& inos,
+                                    unsigned num_threads) {
     WordCounts counts;
     const CountedFiles files = counted_files(inos);
     run_interruptibly([&] { counts = word_counts(grammar, files, num_threads); });
@@ -24,15 +26,22 @@ nb::object count_words(const Grammar& grammar, const Inos& inos, unsigned num_th
 }  // namespace
 
 void bind_counted_section(nb::module_& statistics) {
-    nb::class_<HeldSection>(statistics, "CountedSection")
-        .def(nb::init<nb::handle, const Inos&, unsigned>(), "section"_a, "inos"_a.none(),
-             "num_threads"_a)
+    nb::class_<HeldSection>(
+        statistics, "CountedSection",
+        "The words of a section, as it stores them, and their counts. Raises what `read_grammar` "
+        "raises.")
+        .def(nb::init<const py::Buffer&, const Inos&, unsigned>(), "section"_a, "inos"_a.none(),
+             "num_threads"_a, "Counts the words of the files `inos`, or of all files.")
         .def_prop_ro("word_rule",
                      [](const HeldSection& self) { return self.counted().word_rule(); })
-        .def_prop_ro("counts", [](const HeldSection& self) {
-            return to_view(self, self.counted().counts());
-        });
-    statistics.def("word_counts", &count_words, "grammar"_a, "inos"_a.none(), "num_threads"_a);
+        .def_prop_ro(
+            "counts",
+            [](const HeldSection& self) { return to_view(self, self.counted().counts()); },
+            "By word number.");
+    statistics.def(
+        "word_counts", &count_words, "grammar"_a, "inos"_a.none(), "num_threads"_a,
+        "Returns how often each word of the dictionary occurs in the files `inos`, or in all "
+        "files.");
 }
 
 }  // namespace gompfs

@@ -8,6 +8,7 @@
 #include "bindings/buffer_view.h"
 #include "bindings/counted_files.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "statistics/word_counts.h"
 
 namespace gompfs {
@@ -15,7 +16,7 @@ namespace gompfs {
 // A section whose words were counted, with its bytes.
 class HeldSection {
   public:
-    HeldSection(nanobind::handle section, const Inos& inos, unsigned num_threads)
+    HeldSection(const py::Buffer& section, const Inos& inos, unsigned num_threads)
         : view_(section, PyBUF_SIMPLE) {
         const CountedFiles files = counted_files(inos);
         run_interruptibly([&] { counted_.emplace(view_.bytes(), files, num_threads); });

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -12,12 +13,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bindings/announced.h"
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/loaded_files.h"
+#include "bindings/types.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -47,7 +50,7 @@ struct AnnouncedLocalFiles : AnnouncedFiles<FileTask> {
 using AnnouncedDirectory = Announced<DirectoryTask>;
 
 AnnouncedLocalFiles load(const FileLoader& loader, const OpenDirectory& directory,
-                         const nb::list& names) {
+                         const py::List<nb::bytes>& names) {
     AnnouncedLocalFiles announced{{loader.tasks, {}}, loader.skipped};
     for (const nb::handle name : names) {
         announced.files.push_back(
@@ -73,8 +76,11 @@ bool is_plain(const LocalFile& file, const std::vector<InodeNumber>& skipped) {
                skipped.end();
 }
 
-// Returns a LoadedFiles, a tuple for a file that is not plain, or None if all have been taken.
-nb::object take_files(AnnouncedLocalFiles& announced) {
+// (name, errno, status, has_xattrs, has_changed, descriptor, xattrs, content, hash)
+using OddFile = py::Tuple<nb::bytes, int, Status, bool, bool, int, XattrDict,
+                          std::optional<nb::memoryview>, std::optional<nb::bytes>>;
+
+std::optional<std::variant<LoadedFiles, OddFile>> take_files(AnnouncedLocalFiles& announced) {
     LoadedFiles run = announced.take_run([&](FileTask& task) -> std::optional<LoadedFile> {
         LocalFile& file = task.result;
         if (!is_plain(file, *announced.skipped)) {
@@ -84,22 +90,25 @@ nb::object take_files(AnnouncedLocalFiles& announced) {
                           std::move(file.content)};
     });
     if (!run.files.empty()) {
-        return nb::cast(std::move(run));
+        return std::move(run);
     }
     if (announced.all_taken()) {
-        return nb::none();
+        return std::nullopt;
     }
     FileTask& task = *announced.files[announced.next++];
     LocalFile& file = task.result;
     const auto [content, sha256] = to_python(std::move(file.content));
-    return nb::make_tuple(to_bytes(task.name()), file.error, status_of(file.status),
-                          file.has_xattrs, file.has_changed, file.file.release(),
-                          dict_of(file.xattrs), content, sha256);
+    return OddFile(nb::make_tuple(to_bytes(task.name()), file.error, status_of(file.status),
+                                  file.has_xattrs, file.has_changed, file.file.release(),
+                                  dict_of(file.xattrs), content, sha256));
 }
 
-nb::object take_directory(const AnnouncedDirectory& announced) {
+using NameAndKind = py::Tuple<nb::bytes, int>;
+
+py::Tuple<int, Status, bool, OpenDirectory, py::List<NameAndKind>> take_directory(
+    const AnnouncedDirectory& announced) {
     LocalDirectory& listed = announced.wait().result;
-    nb::list names;
+    py::List<NameAndKind> names;
     for (const LocalDirectory::Name& each : listed.names) {
         names.append(nb::make_tuple(to_bytes(each.name), static_cast<int>(each.kind)));
     }
@@ -110,18 +119,40 @@ nb::object take_directory(const AnnouncedDirectory& announced) {
 }  // namespace
 
 void bind_file_loader(nb::module_& sources) {
-    nb::class_<OpenDirectory>(sources, "OpenDirectory")
+    nb::class_<OpenDirectory>(
+        sources, "OpenDirectory",
+        "A directory that is open as long as this object, or a result that was announced for it, "
+        "lives.")
         .def(
             "__init__",
             [](OpenDirectory* self, int descriptor) {
                 new (self) OpenDirectory{std::make_shared<Descriptor>(descriptor)};
             },
-            "descriptor"_a)
-        .def_prop_ro("descriptor",
-                     [](const OpenDirectory& self) { return self.directory->number(); });
-    nb::class_<AnnouncedLocalFiles>(sources, "AnnouncedFiles").def("take", &take_files);
-    nb::class_<AnnouncedDirectory>(sources, "AnnouncedDirectory").def("take", &take_directory);
-    nb::class_<FileLoader>(sources, "FileLoader")
+            "descriptor"_a, "Closes `descriptor` later.")
+        .def_prop_ro(
+            "descriptor", [](const OpenDirectory& self) { return self.directory->number(); },
+            "The descriptor, -1 if the directory could not be opened.");
+    nb::class_<AnnouncedLocalFiles>(sources, "AnnouncedFiles")
+        .def("take", &take_files,
+             "Returns the next files, or one that cannot be in a LoadedFiles, or None after the "
+             "last.\n\n"
+             "A LoadedFiles has 4 MiB, or one file more. Where it ends depends on the files alone. "
+             "Another file is (name, errno, status, has_xattrs, has_changed, descriptor, xattrs, "
+             "content, SHA-256), with a status as from `LoadedFiles.describe`. `errno` is 0 if the "
+             "file could be opened. `has_xattrs` is set if there are extended attributes that are "
+             "not in `xattrs`, or if they cannot be listed. `has_changed` says whether the file "
+             "changed while it was read. The caller closes `descriptor` unless it is -1. There is "
+             "no content if the file is not regular, has several names or holes, is too large, or "
+             "could not be read.");
+    nb::class_<AnnouncedDirectory>(sources, "AnnouncedDirectory")
+        .def(
+            "take", &take_directory,
+            "Returns (errno, status, has_xattrs, directory, names in byte order with their kinds). "
+            "Call it once.\n\n"
+            "A kind is 0 for a directory, 1 for a regular file and 2 for anything else.");
+    nb::class_<FileLoader>(sources, "FileLoader",
+                           "Opens, reads and lists files ahead of a thread that walks a tree. "
+                           "Results can be taken in any order.")
         .def(
             "__init__",
             [](FileLoader* self, std::uint64_t max_file_size, std::uint64_t capacity,
@@ -130,9 +161,16 @@ void bind_file_loader(nb::module_& sources) {
                     make_tasks({capacity, max_threads}), max_file_size,
                     std::make_shared<const std::vector<InodeNumber>>(std::move(skipped))};
             },
-            "max_file_size"_a, "capacity"_a, "max_threads"_a, "skipped"_a)
-        .def("load", &load, "directory"_a, "names"_a)
-        .def("list", &list, "parent"_a.none(), "name"_a, "device"_a.none() = nb::none());
+            "max_file_size"_a, "capacity"_a, "max_threads"_a, "skipped"_a,
+            "Files of more than `max_file_size` bytes are only opened. Up to `capacity` bytes are "
+            "read ahead.\n\n"
+            "Files with a device and inode number in `skipped` are never in a LoadedFiles.")
+        .def("load", &load, "directory"_a, "names"_a,
+             "Announces files of a directory. Symlinks are not followed.")
+        .def("list", &list, "parent"_a.none(), "name"_a, "device"_a.none() = nb::none(),
+             "Announces a directory. Without a parent, `name` is a path, which may lead to it "
+             "through a symlink.\n\n"
+             "With `device`, a directory of another file system counts as empty.");
 }
 
 }  // namespace gompfs

@@ -36,20 +36,33 @@ Forest* of_grammar(const Grammar& grammar, const Inos& inos, std::uint64_t begin
 }  // namespace
 
 void bind_forest(nb::module_& statistics) {
-    nb::class_<Forest>(statistics, "Forest")
-        .def_prop_ro("files", [](const Forest& self) { return to_view(self, self.files); })
-        .def_prop_ro("starts", [](const Forest& self) { return to_view(self, self.starts); })
-        .def_prop_ro("elements", [](const Forest& self) { return to_view(self, self.elements); })
-        .def_prop_ro("depths", [](const Forest& self) { return to_view(self, self.depths); })
-        .def_prop_ro("heights", [](const Forest& self) { return to_view(self, self.heights); })
-        .def_prop_ro("part_files",
-                     [](const Forest& self) { return to_view(self, self.part_files); })
-        .def_prop_ro("part_elements",
-                     [](const Forest& self) { return to_view(self, self.part_elements); });
-    statistics.def("forest_of_corpus", &of_corpus, "corpus"_a, "begin"_a, "end"_a, "join_files"_a,
-                   "num_threads"_a, nb::rv_policy::take_ownership);
-    statistics.def("forest_of_grammar", &of_grammar, "grammar"_a, "inos"_a.none(), "begin"_a,
-                   "end"_a, "num_threads"_a, nb::rv_policy::take_ownership);
+    nb::class_<Forest> forest(statistics, "Forest", "See native/statistics/forest.h.");
+    def_view<&Forest::files>(forest, "files", "By file node: the number of the file.");
+    def_view<&Forest::starts>(forest, "starts",
+                              "By node: index of its first element; one more at the end.");
+    def_view<&Forest::elements>(forest, "elements", "Words, or nodes with bit 31 set.");
+    def_view<&Forest::depths>(
+        forest, "depths",
+        "By node: 0 for files, else 1 + the largest depth of the nodes that use it.");
+    def_view<&Forest::heights>(
+        forest, "heights",
+        "By node: 0 without children, else 1 + the largest height of the children.");
+    def_view<&Forest::part_files>(
+        forest, "part_files",
+        "By part: its file nodes, without one that began in the part before.");
+    def_view<&Forest::part_elements>(forest, "part_elements", "By part: its elements.");
+    statistics.def(
+        "forest_of_corpus", &of_corpus, "corpus"_a, "begin"_a, "end"_a, "join_files"_a,
+        "num_threads"_a, nb::rv_policy::take_ownership,
+        "Returns the forest of the files `begin` to `end` - 1, counted over the files of all parts "
+        "of all grammars.\n\n"
+        "With `join_files`, a file that continues in the next part has one node, so that all of "
+        "its n-grams are there.");
+    statistics.def(
+        "forest_of_grammar", &of_grammar, "grammar"_a, "inos"_a.none(), "begin"_a, "end"_a,
+        "num_threads"_a, nb::rv_policy::take_ownership,
+        "As forest_of_corpus, but words are numbered as in the dictionary, and all files have the "
+        "number 0.");
 }
 
 }  // namespace gompfs

@@ -358,12 +358,19 @@ class FuseServer {
 }  // namespace
 
 void bind_fuse_server(nb::module_& module) {
-    nb::class_<FuseServer>(module, "FuseServer")
+    nb::class_<FuseServer>(module, "FuseServer",
+                           "Answers the requests from a FUSE device, without the interpreter where "
+                           "the tables suffice.")
         .def(nb::init<int, std::shared_ptr<ReaderTable>, std::shared_ptr<ListingTable>,
                       std::shared_ptr<ReplyCache>, nb::object>(),
-             "device"_a, "readers"_a, "listings"_a, "replies"_a, "handlers"_a)
-        .def("run", &FuseServer::run)
-        .def("close", &FuseServer::close);
+             "device"_a, "readers"_a, "listings"_a, "replies"_a, "handlers"_a,
+             "`readers` must have a current reader. `handlers` are those of "
+             "gompfs.mount.fuse.requests: they answer what the tables cannot answer.")
+        .def("run", &FuseServer::run,
+             "Answers requests until the mount is gone. Any number of threads may run this at "
+             "once.\n\n"
+             "Returns 0 at the end of the mount, or the errno if the device cannot be read.")
+        .def("close", &FuseServer::close, "Leaves waiting requests unanswered.");
     module.def(
         "answer_init",
         [](int device, bool wants_passthrough, bool wants_acls) {
@@ -371,7 +378,11 @@ void bind_fuse_server(nb::module_& module) {
             const Features features = answer_init(device, {wants_passthrough, wants_acls});
             return std::pair(features.passthrough, features.acls);
         },
-        "device"_a, "wants_passthrough"_a, "wants_acls"_a);
+        "device"_a, "wants_passthrough"_a, "wants_acls"_a,
+        "Answers the first request of the kernel, in which both sides agree on features.\n\n"
+        "Returns whether the kernel supports passthrough, and whether it applies the POSIX ACLs of "
+        "files; False if it is not wanted. Raises OSError if the device cannot be used, and "
+        "RuntimeError if the kernel's version of the protocol is not supported.");
 }
 
 }  // namespace gompfs

@@ -1,5 +1,6 @@
 // The class gompfs._native.grammar.GrammarBuilder, the kinds of builders, and the word rules.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "grammar/builder.h"
 
 namespace nb = nanobind;
@@ -25,7 +27,8 @@ void init(GrammarBuilder* self, BuilderKind builder, WordRule word_rule,
                               num_threads, external_rules);
 }
 
-void add_files(GrammarBuilder& builder, nb::sequence files) {
+void add_files(GrammarBuilder& builder,
+               const py::Sequence<py::Tuple<std::uint64_t, py::Buffer>>& files) {
     const std::size_t count = nb::len(files);
     std::vector<std::pair<std::uint64_t, BufferView>> views;
     views.reserve(count);
@@ -42,7 +45,7 @@ void add_files(GrammarBuilder& builder, nb::sequence files) {
     });
 }
 
-void add_bytes(GrammarBuilder& builder, nb::handle bytes) {
+void add_bytes(GrammarBuilder& builder, const py::Buffer& bytes) {
     const BufferView view(bytes, PyBUF_SIMPLE);
     run_interruptibly([&] { builder.add_bytes(as_text(view.bytes())); });
 }
@@ -51,23 +54,26 @@ void finish(GrammarBuilder& builder) {
     run_interruptibly([&] { builder.finish(); });
 }
 
-nb::object next_piece(GrammarBuilder& builder) {
+std::optional<NewArray<std::uint8_t>> next_piece(GrammarBuilder& builder) {
     std::optional<std::vector<std::uint8_t>> piece;
     run_interruptibly([&] { piece = builder.next_piece(); });
-    return piece ? to_array(std::move(*piece)) : nb::none();
+    return piece ? std::optional(to_array(std::move(*piece))) : std::nullopt;
 }
 
-// Returns (part numbers, text, file ends, first files of parts), with the text in an array that
-// `allocate` returns for its size; or None.
-nb::object take_texts(GrammarBuilder& builder, std::size_t least, std::size_t most,
-                      nb::callable allocate, unsigned num_threads) {
+// (part numbers, text, file ends, first files of parts)
+using TakenTexts = py::Tuple<std::vector<std::size_t>, nb::memoryview, NewArray<std::uint32_t>,
+                             NewArray<std::uint32_t>>;
+
+std::optional<TakenTexts> take_texts(GrammarBuilder& builder, std::size_t least, std::size_t most,
+                                     const py::Callable<nb::memoryview(std::size_t)>& allocate,
+                                     unsigned num_threads) {
     std::optional<PartsInText> parts;
     {
         const nb::gil_scoped_release release;
         parts = builder.take_texts(least, most);
     }
     if (!parts) {
-        return nb::none();
+        return std::nullopt;
     }
     const std::vector<std::size_t> numbers = parts->numbers();
     const nb::object text = allocate(parts->size());
@@ -101,28 +107,45 @@ Grammar* take(GrammarBuilder& builder) {
 }  // namespace
 
 void bind_grammar_builder(nb::module_& grammar) {
-    nb::enum_<BuilderKind>(grammar, "BuilderKind")
+    nb::enum_<BuilderKind>(grammar, "BuilderKind", "How the rules of a grammar are built.")
         .value("REPAIR", BuilderKind::repair)
         .value("SEQUITUR", BuilderKind::sequitur)
-        .value("NONE", BuilderKind::none);
-    nb::enum_<WordRule>(grammar, "WordRule")
+        .value("NONE", BuilderKind::none, "The root contains all words. No section stores it.");
+    nb::enum_<WordRule>(grammar, "WordRule",
+                        "What a word is, in the order of gompfs.model.WORD_RULES.")
         .value("WHITESPACE", WordRule::whitespace)
         .value("LETTERS", WordRule::letters)
         .value("IDENTIFIERS", WordRule::identifiers);
-    nb::class_<GrammarBuilder>(grammar, "GrammarBuilder")
-        .def("__init__", &init, "builder"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a,
-             "external_rules"_a = false)
-        .def("add_files", &add_files, "files"_a)
+    nb::class_<GrammarBuilder>(grammar, "GrammarBuilder",
+                               "Builds one grammar section, or takes text without rules. No two of "
+                               "its methods may run at once.")
+        .def(
+            "__init__", &init, "builder"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a,
+            "external_rules"_a = false,
+            "`word_characters` is the bitmap of the characters of words for LETTERS, else "
+            "empty.\n\n"
+            "Raises ValueError if the bitmap is missing or superfluous. With `external_rules`, the "
+            "caller builds the rules: see `take_texts` and `give_rules`.")
+        .def("add_files", &add_files, "files"_a, "Adds whole files: inode numbers and contents.")
         .def("begin_file", &GrammarBuilder::begin_file, "ino"_a,
              nb::call_guard<nb::gil_scoped_release>())
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &GrammarBuilder::end_file)
-        .def("take_texts", &take_texts, "least"_a, "most"_a, "allocate"_a, "num_threads"_a)
-        .def("give_rules", &give_rules, "numbers"_a, "word_bytes"_a, "word_ends"_a, "part_words"_a,
-             "symbols"_a, "rule_ends"_a, "part_rules"_a)
-        .def("finish", &finish)
-        .def("next_piece", &next_piece)
-        .def("take", &take, nb::rv_policy::take_ownership);
+        .def("take_texts", &take_texts, "least"_a, "most"_a, "allocate"_a, "num_threads"_a,
+             "Takes up to `most` parts, which the caller builds: their numbers, then the fields of "
+             "PartsInText.\n\n"
+             "The text is in memory that `allocate` returns for its size. Returns None if fewer "
+             "than `least` parts wait. Raises ValueError if the memory has another size.")
+        .def(
+            "give_rules", &give_rules, "numbers"_a, "word_bytes"_a, "word_ends"_a, "part_words"_a,
+            "symbols"_a, "rule_ends"_a, "part_rules"_a,
+            "Gives the words and rules of the parts with these numbers, as in PartsInRules. Raises "
+            "ValueError if they are not valid.")
+        .def("finish", &finish, "Ends the input and waits until all parts are built.")
+        .def("next_piece", &next_piece,
+             "Returns the next piece of the grammar section; None after the last.")
+        .def("take", &take, nb::rv_policy::take_ownership,
+             "With no rules: returns the grammar of the text added since the last call.");
 }
 
 }  // namespace gompfs

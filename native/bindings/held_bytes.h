@@ -31,8 +31,8 @@ struct HeldBytes {
     }
 };
 
-inline nanobind::object view_of(HeldBytes held) {
-    return nanobind::steal(PyMemoryView_FromObject(nanobind::cast(std::move(held)).ptr()));
+inline nanobind::memoryview view_of(HeldBytes held) {
+    return nanobind::memoryview(nanobind::cast(std::move(held)));
 }
 
 }  // namespace gompfs

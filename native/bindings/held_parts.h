@@ -12,17 +12,22 @@
 #include "bindings/archive_bytes.h"
 #include "bindings/arrays.h"
 #include "bindings/buffer_view.h"
+#include "bindings/types.h"
 #include "bindings/values.h"
 #include "parts/parts_grammar.h"
 
 namespace gompfs {
 
+// The docstring of read_parts_grammar says what these are.
+using StoredText =
+    py::Tuple<ArchiveBytes, std::uint64_t, py::Buffer, py::Buffer, py::Buffer, py::Buffer,
+              py::Buffer, py::Sequence<py::Buffer>, py::Buffer, py::Buffer>;
+
 // The arguments of gompfs._native.grammar.read_parts_grammar. Holds the buffers as long as it
 // lives.
 class HeldParts {
   public:
-    // See read_parts_grammar in gompfs/_native/grammar.pyi.
-    HeldParts(const nanobind::tuple& stored, nanobind::handle rows, nanobind::handle word_section,
+    HeldParts(const StoredText& stored, const py::Buffer& rows, const py::Buffer& word_section,
               std::uint64_t word_limit, WordRule word_rule, const nanobind::bytes& word_characters)
         : parts(parts_of(stored)),
           extents(find_text_extents(
@@ -47,7 +52,7 @@ class HeldParts {
         return views_.emplace_back(buffer, PyBUF_SIMPLE).bytes();
     }
 
-    StoredParts parts_of(const nanobind::tuple& stored) {
+    StoredParts parts_of(const StoredText& stored) {
         namespace nb = nanobind;
         auto fetch = make_fetch(nb::cast<ArchiveBytes>(stored[0]));
         StoredParts::Columns columns;

@@ -6,6 +6,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
+#include "bindings/types.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -13,7 +14,8 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-void copy_columns(nb::handle source, nb::handle target, const Array<std::uint64_t>& source_offsets,
+void copy_columns(const py::Buffer& source, const py::Buffer& target,
+                  const Array<std::uint64_t>& source_offsets,
                   const Array<std::uint64_t>& target_offsets, const Array<std::uint64_t>& sizes,
                   unsigned num_threads) {
     if (target_offsets.size() != source_offsets.size() || sizes.size() != source_offsets.size()) {
@@ -32,8 +34,13 @@ void copy_columns(nb::handle source, nb::handle target, const Array<std::uint64_
 }  // namespace
 
 void bind_host_copy(nb::module_& gpu) {
-    gpu.def("copy_runs", &copy_columns, "source"_a, "target"_a, "source_offsets"_a,
-            "target_offsets"_a, "sizes"_a, "num_threads"_a);
+    gpu.def(
+        "copy_runs", &copy_columns, "source"_a, "target"_a, "source_offsets"_a, "target_offsets"_a,
+        "sizes"_a, "num_threads"_a,
+        "Copies runs of bytes from `source` to `target` on several threads. All three columns are "
+        "in bytes.\n\n"
+        "The runs must not overlap in the target. Raises ValueError, before anything is copied, if "
+        "a run is not inside both.");
 }
 
 }  // namespace gompfs

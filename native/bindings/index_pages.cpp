@@ -11,6 +11,7 @@
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/held_file_rows.h"
+#include "bindings/types.h"
 #include "index/pages.h"
 
 namespace nb = nanobind;
@@ -19,7 +20,8 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-void check(nb::handle image, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs) {
+void check(const py::Buffer& image,
+           const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs) {
     const BufferView view(image, PyBUF_SIMPLE);
     std::vector<Root> roots;
     for (const auto& [page, num_key_fields] : pairs) {
@@ -29,8 +31,8 @@ void check(nb::handle image, const std::vector<std::pair<std::uint32_t, std::uin
     check_pages(view.bytes(), roots);
 }
 
-void read_files(HeldFileRows* self, nb::handle image, std::uint32_t dirent, std::uint32_t inode,
-                std::uint32_t extent) {
+void read_files(HeldFileRows* self, const py::Buffer& image, std::uint32_t dirent,
+                std::uint32_t inode, std::uint32_t extent) {
     BufferView view(image, PyBUF_SIMPLE);
     FileRows rows;
     {
@@ -43,9 +45,18 @@ void read_files(HeldFileRows* self, nb::handle image, std::uint32_t dirent, std:
 }  // namespace
 
 void bind_index_pages(nb::module_& index) {
-    index.def("check_pages", &check, "image"_a, "roots"_a);
-    nb::class_<HeldFileRows>(index, "FileRows")
-        .def("__init__", &read_files, "image"_a, nb::kw_only(), "dirent"_a, "inode"_a, "extent"_a);
+    index.def(
+        "check_pages", &check, "image"_a, "roots"_a,
+        "Checks that the pages of a SQLite image form b-trees whose keys ascend, and that no page "
+        "is used twice.\n\n"
+        "`roots` are the root page and the number of key fields of each b-tree other than that of "
+        "the schema. Raises ValueError, naming what is wrong. See native/index/pages.h.");
+    nb::class_<HeldFileRows>(index, "FileRows",
+                             "The names, regular files and extents of an index: its tables dirent, "
+                             "inode and extent.")
+        .def("__init__", &read_files, "image"_a, nb::kw_only(), "dirent"_a, "inode"_a, "extent"_a,
+             "Reads the tables with these root pages from a SQLite image. Raises ValueError if a "
+             "page or a field is impossible. See native/index/file_rows.h.");
 }
 
 }  // namespace gompfs

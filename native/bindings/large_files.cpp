@@ -5,6 +5,7 @@
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "sources/local_files.h"
 #include "sources/piece_hashes.h"
 
@@ -14,7 +15,7 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-void append(PieceHashes& hashes, nb::handle content, unsigned num_threads) {
+void append(PieceHashes& hashes, const py::Buffer& content, unsigned num_threads) {
     const BufferView view(content, PyBUF_SIMPLE);
     const nb::gil_scoped_release release;
     hashes.append(view.bytes(), num_threads);
@@ -25,7 +26,8 @@ nb::bytes digests(const PieceHashes& hashes) {
     return nb::bytes(all.data(), all.size() * sizeof(Sha256::Digest));
 }
 
-std::size_t read(int descriptor, std::uint64_t file_offset, nb::handle out, unsigned num_threads) {
+std::size_t read(int descriptor, std::uint64_t file_offset, const py::Buffer& out,
+                 unsigned num_threads) {
     const BufferView view(out, PyBUF_WRITABLE);
     std::size_t num_missing = 0;
     run_interruptibly([&] {
@@ -37,13 +39,20 @@ std::size_t read(int descriptor, std::uint64_t file_offset, nb::handle out, unsi
 }  // namespace
 
 void bind_large_files(nb::module_& sources) {
-    nb::class_<PieceHashes>(sources, "PieceHashes")
-        .def(nb::init<>())
-        .def("append", &append, "content"_a, "num_threads"_a)
-        .def("finish", &PieceHashes::finish)
-        .def_prop_ro_static("PIECE_SIZE", [](nb::handle) { return PieceHashes::kPieceSize; })
-        .def_prop_ro("digests", &digests);
-    sources.def("read_range", &read, "descriptor"_a, "file_offset"_a, "out"_a, "num_threads"_a);
+    nb::class_<PieceHashes> hashes(sources, "PieceHashes",
+                                   "The SHA-256 of each piece of a content that comes in order.");
+    hashes.attr("PIECE_SIZE") = PieceHashes::kPieceSize;  // the last piece may have fewer bytes
+    hashes.def(nb::init<>())
+        .def("append", &append, "content"_a, "num_threads"_a,
+             "Hashes the next bytes, on up to `num_threads` threads.")
+        .def("finish", &PieceHashes::finish,
+             "Ends the last piece. Nothing can be added afterwards.")
+        .def_prop_ro("digests", &digests,
+                     "The hashes of the pieces that have ended, 32 bytes for each.");
+    sources.def("read_range", &read, "descriptor"_a, "file_offset"_a, "out"_a, "num_threads"_a,
+                "Fills `out` with the bytes of an open file, on up to `num_threads` threads.\n\n"
+                "Returns how many bytes are missing because the file is shorter; they are zeros. "
+                "Raises OSError.");
 }
 
 }  // namespace gompfs

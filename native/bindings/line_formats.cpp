@@ -13,6 +13,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "common/failures.h"
 #include "statistics/json_lines.h"
 #include "statistics/line_table.h"
@@ -58,9 +59,9 @@ auto converted(const std::vector<nb::bytes>& texts, unsigned num_threads, Conver
     return results;
 }
 
-nb::list to_json(const std::vector<nb::bytes>& texts, const LineFormat& format,
-                 unsigned num_threads) {
-    nb::list lines;
+py::List<nb::bytes> to_json(const std::vector<nb::bytes>& texts, const LineFormat& format,
+                            unsigned num_threads) {
+    py::List<nb::bytes> lines;
     for (const std::string& text : converted(
              texts, num_threads, [&](std::string_view text) { return json_lines(text, format); })) {
         lines.append(to_bytes(text));
@@ -68,9 +69,9 @@ nb::list to_json(const std::vector<nb::bytes>& texts, const LineFormat& format,
     return lines;
 }
 
-nb::list to_batches(const std::vector<nb::bytes>& texts, const LineFormat& format,
-                    unsigned num_threads) {
-    nb::list all;
+py::List<TableBatch> to_batches(const std::vector<nb::bytes>& texts, const LineFormat& format,
+                                unsigned num_threads) {
+    py::List<TableBatch> all;
     for (std::vector<TableBatch>& batches :
          converted(texts, num_threads,
                    [&](std::string_view text) { return table_batches(text, format); })) {
@@ -81,37 +82,39 @@ nb::list to_batches(const std::vector<nb::bytes>& texts, const LineFormat& forma
     return all;
 }
 
-// Defines a property of a class: a view of the values of one of its members.
-template <auto Member, typename Class>
-void def_view(nb::class_<Class>& of, const char* name) {
-    of.def_prop_ro(name, [](const Class& self) { return to_view(self, self.*Member); });
-}
-
 void bind_table(nb::module_& statistics) {
-    nb::class_<TableColumn> column(statistics, "TableColumn");
+    nb::class_<TableColumn> column(
+        statistics, "TableColumn",
+        "The values of a column, in the layout of Arrow: see native/statistics/line_table.h.");
     def_view<&TableColumn::offsets>(column, "offsets");
     def_view<&TableColumn::texts>(column, "texts");
-    def_view<&TableColumn::odd_values>(column, "odd_values");
+    def_view<&TableColumn::odd_values>(column, "odd_values",
+                                       "Indexes of the texts that are not UTF-8.");
     def_view<&TableColumn::odd_offsets>(column, "odd_offsets");
     def_view<&TableColumn::odd_bytes>(column, "odd_bytes");
     def_view<&TableColumn::counts>(column, "counts");
     def_view<&TableColumn::scores>(column, "scores");
-    nb::class_<TableBatch> batch(statistics, "TableBatch");
+    nb::class_<TableBatch> batch(
+        statistics, "TableBatch",
+        "Consecutive rows of a table: one for each item of a line, or, without items, one for each "
+        "line.");
     batch.def_ro("num_lines", &TableBatch::num_lines);
     def_view<&TableBatch::line_of_row>(batch, "line_of_row");
-    def_view<&TableBatch::no_items>(batch, "no_items");
+    def_view<&TableBatch::no_items>(batch, "no_items",
+                                    "The rows of lines without items, in which these are missing.");
     batch.def(
         "field",
         [](const TableBatch& self, std::size_t index) -> const TableColumn& {
             return self.fields.at(index);
         },
-        "index"_a, nb::rv_policy::reference_internal);
+        "index"_a, nb::rv_policy::reference_internal, "Returns the values of a field, by line.");
     batch.def(
         "item",
         [](const TableBatch& self, std::size_t index) -> const TableColumn& {
             return self.items.at(index);
         },
-        "index"_a, nb::rv_policy::reference_internal);
+        "index"_a, nb::rv_policy::reference_internal,
+        "Returns the values of items, by row: 0 for the value, 1 for the weight.");
 }
 
 }  // namespace
@@ -123,12 +126,20 @@ void bind_line_formats(nb::module_& statistics) {
         .value("PATH", FieldType::path)
         .value("COUNT", FieldType::count)
         .value("SCORE", FieldType::score);
-    nb::class_<LineFormat>(statistics, "LineFormat")
+    nb::class_<LineFormat>(
+        statistics, "LineFormat",
+        "The fields of the lines of a statistic: see native/statistics/line_fields.h.")
         .def("__init__", &make_format, "fields"_a, "items"_a = "", "value"_a.none() = nb::none(),
-             "weight"_a.none() = nb::none());
+             "weight"_a.none() = nb::none(),
+             "`value` and `weight` are those of each item, and `items` is what all items together "
+             "are called.");
     bind_table(statistics);
-    statistics.def("json_lines", &to_json, "texts"_a, "lines"_a, "num_threads"_a);
-    statistics.def("table_batches", &to_batches, "texts"_a, "lines"_a, "num_threads"_a);
+    statistics.def("json_lines", &to_json, "texts"_a, "lines"_a, "num_threads"_a,
+                   "Returns JSON Lines for the lines of each text. Raises ValueError.");
+    statistics.def(
+        "table_batches", &to_batches, "texts"_a, "lines"_a, "num_threads"_a,
+        "Returns the rows of all texts in batches of about 8 MiB. Raises ValueError for a text "
+        "without the format.");
 }
 
 }  // namespace gompfs

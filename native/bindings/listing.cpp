@@ -12,6 +12,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/inode.h"
+#include "bindings/types.h"
 #include "blocks/stored_sizes.h"
 
 namespace nb = nanobind;
@@ -20,8 +21,8 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-// Constructs a listing. `stored_sizes` is indexed by node number.
-void make_listing(Listing* listing, std::uint64_t node, nb::iterable children,
+void make_listing(Listing* listing, std::uint64_t node,
+                  const nb::typed<nb::iterable, py::Tuple<nb::bytes, py::Inode>>& children,
                   std::uint32_t cache_seconds, const StoredSizes& stored_sizes) {
     Listing made(node, cache_seconds);
     for (const nb::handle child : children) {
@@ -41,10 +42,14 @@ nb::bytes pack(const Listing& listing, std::uint64_t position, std::size_t capac
 }  // namespace
 
 void bind_listing(nb::module_& module) {
-    nb::class_<Listing>(module, "Listing")
+    nb::class_<Listing>(module, "Listing", "The entries of one directory, in the form of replies.")
         .def("__init__", &gompfs::make_listing, "node"_a, "children"_a, "cache_seconds"_a,
-             "stored_sizes"_a = StoredSizes())
-        .def("pack", &gompfs::pack, "position"_a, "capacity"_a);
+             "stored_sizes"_a = StoredSizes(),
+             "The kernel may cache the entries for `cache_seconds`; if that is 0, it gets no "
+             "attributes. `stored_sizes` is indexed by node.")
+        .def("pack", &gompfs::pack, "position"_a, "capacity"_a,
+             "Returns the entries from `position` on as a READDIRPLUS reply of at most `capacity` "
+             "bytes.");
 }
 
 }  // namespace gompfs

@@ -26,9 +26,10 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-std::shared_ptr<Listing> use(ListingTable& table, std::uint64_t node) {
+std::optional<std::shared_ptr<Listing>> use(ListingTable& table, std::uint64_t node) {
     // Python has no constant objects, and no method that changes a listing.
-    return std::const_pointer_cast<Listing>(table.use(node));
+    auto listing = std::const_pointer_cast<Listing>(table.use(node));
+    return listing ? std::optional(std::move(listing)) : std::nullopt;
 }
 
 void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t first,
@@ -61,12 +62,18 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_wanted(ListingTable&
 
 void bind_listing_table(nb::module_& module) {
     using Number = std::optional<std::uint32_t>;
-    nb::class_<NodeMapping>(module, "NodeMapping")
+    nb::class_<NodeMapping>(module, "NodeMapping", "How a mount changes the inodes of an archive.")
         .def(nb::init<std::uint64_t, Number, Number, std::uint32_t>(), "first_node"_a = 0,
-             "uid"_a = nb::none(), "gid"_a = nb::none(), "umask"_a = 0);
-    nb::class_<ListingTable>(module, "ListingTable")
-        .def(nb::init<std::size_t>(), "max_bytes"_a)
-        .def("use", &gompfs::use, "node"_a)
+             "uid"_a = nb::none(), "gid"_a = nb::none(), "umask"_a = 0,
+             "Adds `first_node` to inode numbers. `uid` and `gid` replace the owners, unless they "
+             "are None.");
+    nb::class_<ListingTable>(
+        module, "ListingTable",
+        "The cache of directory listings of a mount, and requests to list directories ahead.")
+        .def(nb::init<std::size_t>(), "max_bytes"_a,
+             "Makes a table of up to `max_bytes` bytes. The oldest listings are dropped first.")
+        .def("use", &gompfs::use, "node"_a,
+             "Returns the listing of a directory, or None if it is not cached.")
         .def(
             "insert",
             [](ListingTable& table, std::uint64_t node, std::shared_ptr<Listing> listing) {
@@ -74,17 +81,28 @@ void bind_listing_table(nb::module_& module) {
             },
             "node"_a, "listing"_a)
         .def("insert_columns", &gompfs::insert_columns, "columns"_a, "first"_a, "end"_a,
-             "mapping"_a, "cache_seconds"_a, "num_following"_a, "stored_sizes"_a = StoredSizes())
+             "mapping"_a, "cache_seconds"_a, "num_following"_a, "stored_sizes"_a = StoredSizes(),
+             "Caches the listings of the directories with inode numbers `first` to `end` - 1, from "
+             "rows of the index.\n\n"
+             "The first use of one of these listings requests the directories from `end` on, with "
+             "`num_following` entries; 0 for no request. Raises ValueError if the rows are "
+             "inconsistent (see native/fuse/index_columns.h).")
         .def(
             "want",
             [](ListingTable& table, std::uint64_t node, std::uint64_t num_entries) {
                 table.want({node, num_entries});
             },
-            "node"_a, "num_entries"_a)
-        .def("wait_wanted", &gompfs::wait_wanted)
-        .def("close", &ListingTable::close)
-        .def("__contains__", &ListingTable::contains)
-        .def_prop_ro("num_bytes", &ListingTable::num_bytes);
+            "node"_a, "num_entries"_a,
+            "Requests that a directory and those after it in the index are listed ahead, up to "
+            "`num_entries` entries.")
+        .def("wait_wanted", &gompfs::wait_wanted,
+             "Waits for a request to list ahead, as node and number of entries. Returns None once "
+             "the table is closed.")
+        .def("close", &ListingTable::close, "Ends all waits of `wait_wanted`.")
+        .def("__contains__", &ListingTable::contains, "node"_a,
+             "Whether the listing of a directory is cached.")
+        .def_prop_ro("num_bytes", &ListingTable::num_bytes,
+                     "Memory that the cached listings take.");
 }
 
 }  // namespace gompfs

@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +19,7 @@
 #include "bindings/announced.h"
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
+#include "bindings/types.h"
 #include "common/background_work.h"
 
 namespace nb = nanobind;
@@ -25,9 +28,10 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-// (name, status, extended attributes, content, hash) of each file.
-nb::list describe(const LoadedFiles& loaded) {
-    nb::list result;
+using Description = py::Tuple<nb::bytes, Status, XattrDict, nb::memoryview, nb::bytes>;
+
+py::List<Description> describe(const LoadedFiles& loaded) {
+    py::List<Description> result;
     for (const LoadedFile& file : loaded.files) {
         const auto [content, sha256] = to_python(file.content);
         result.append(nb::make_tuple(to_bytes(file.name), status_of(file.status),
@@ -36,9 +40,10 @@ nb::list describe(const LoadedFiles& loaded) {
     return result;
 }
 
-// Rows of the table xattr. The files get numbers from first_ino on.
-nb::list xattr_rows(const LoadedFiles& loaded, std::uint64_t first_ino) {
-    nb::list rows;
+using XattrRow = py::Tuple<std::uint64_t, nb::bytes, nb::bytes>;
+
+py::List<XattrRow> xattr_rows(const LoadedFiles& loaded, std::uint64_t first_ino) {
+    py::List<XattrRow> rows;
     for (const LoadedFile& file : loaded.files) {
         for (const auto& [name, value] : file.xattrs) {
             rows.append(nb::make_tuple(first_ino, to_bytes(name), to_bytes(value)));
@@ -48,13 +53,13 @@ nb::list xattr_rows(const LoadedFiles& loaded, std::uint64_t first_ino) {
     return rows;
 }
 
-// Rows of the table inode. The files get numbers from first_ino on; values that are given replace
-// theirs.
-nb::list inode_rows(const LoadedFiles& loaded, std::uint64_t first_ino,
-                    std::optional<std::uint32_t> owner, std::optional<std::uint32_t> group,
-                    std::optional<std::int64_t> mtime_ns) {
+using Row = py::Tuple<nb::object, nb::ellipsis>;
+
+py::List<Row> inode_rows(const LoadedFiles& loaded, std::uint64_t first_ino,
+                         std::optional<std::uint32_t> owner, std::optional<std::uint32_t> group,
+                         std::optional<std::int64_t> mtime_ns) {
     constexpr std::int64_t kSecond = 1'000'000'000;
-    nb::list rows;
+    py::List<Row> rows;
     for (const LoadedFile& file : loaded.files) {
         const struct stat& status = file.status;
         rows.append(nb::make_tuple(
@@ -66,9 +71,9 @@ nb::list inode_rows(const LoadedFiles& loaded, std::uint64_t first_ino,
     return rows;
 }
 
-// Rows of the table dirent.
-nb::list dirent_rows(const LoadedFiles& loaded, std::uint64_t parent, std::uint64_t first_ino) {
-    nb::list rows;
+py::List<Row> dirent_rows(const LoadedFiles& loaded, std::uint64_t parent,
+                          std::uint64_t first_ino) {
+    py::List<Row> rows;
     for (const LoadedFile& file : loaded.files) {
         rows.append(nb::make_tuple(parent, to_bytes(file.name), first_ino++));
     }
@@ -84,9 +89,10 @@ KnownContents::Sha256 as_sha256(const nb::bytes& bytes) {
     return sha256;
 }
 
-nb::object find(const KnownContents& known, std::uint64_t size, const nb::bytes& sha256) {
+std::optional<std::pair<bool, std::uint64_t>> find(const KnownContents& known, std::uint64_t size,
+                                                   const nb::bytes& sha256) {
     const std::optional<StoredContent> stored = known.find(size, as_sha256(sha256));
-    return stored ? nb::object(nb::make_tuple(stored->is_text, stored->where)) : nb::none();
+    return stored ? std::optional(std::pair(stored->is_text, stored->where)) : std::nullopt;
 }
 
 void add(KnownContents& known, std::uint64_t size, const nb::bytes& sha256, bool is_text,
@@ -99,26 +105,22 @@ PlacedFiles place(KnownContents& known, const LoadedFiles& loaded, std::uint64_t
     return place_files(loaded.files, {first_ino, address, text_file}, known);
 }
 
-nb::list in_stream(const PlacedFiles& placed) {
-    nb::list result;
+using InStream = py::Tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
+
+py::List<InStream> in_stream(const PlacedFiles& placed) {
+    py::List<InStream> result;
     for (const PlacedFiles::InStream& each : placed.in_stream) {
         result.append(nb::make_tuple(each.ino, each.address, each.size));
     }
     return result;
 }
 
-nb::list in_text(const PlacedFiles& placed) {
-    nb::list result;
+using InText = py::Tuple<std::uint64_t, std::uint64_t>;
+
+py::List<InText> in_text(const PlacedFiles& placed) {
+    py::List<InText> result;
     for (const PlacedFiles::InText& each : placed.in_text) {
         result.append(nb::make_tuple(each.ino, each.number));
-    }
-    return result;
-}
-
-nb::list binary(const PlacedFiles& placed) {
-    nb::list result;
-    for (const std::uint64_t ino : placed.binary) {
-        result.append(ino);
     }
     return result;
 }
@@ -131,7 +133,7 @@ class ContentCopier {
         work_.reset();
     }
 
-    void copy(const Contents& contents, std::uint64_t offset, nb::handle out) {
+    void copy(const Contents& contents, std::uint64_t offset, const py::Buffer& out) {
         BufferView view(out, PyBUF_WRITABLE);
         const std::span<std::uint8_t> memory = view.mutable_bytes();
         if (offset > contents.size() || memory.size() > contents.size() - offset) {
@@ -172,35 +174,61 @@ class ContentCopier {
 }  // namespace
 
 void bind_loaded_files(nb::module_& sources) {
-    nb::class_<LoadedFiles>(sources, "LoadedFiles")
+    nb::class_<LoadedFiles>(
+        sources, "LoadedFiles",
+        "Regular files of one directory, in the order of their names, whose contents are in "
+        "memory.\n\n"
+        "They have no other names and no holes, and did not change while they were read.")
         .def("__len__", [](const LoadedFiles& self) { return self.files.size(); })
-        .def_ro("size", &LoadedFiles::size)
-        .def("describe", &describe)
-        .def("xattr_rows", &xattr_rows, "first_ino"_a)
-        .def("split_off", &LoadedFiles::split_off, "number"_a)
+        .def_ro("size", &LoadedFiles::size, "The size of all contents in bytes.")
+        .def("describe", &describe,
+             "Returns name, status, extended attributes, content and SHA-256 of each file.\n\n"
+             "A status is (mode, uid, gid, seconds and nanoseconds of the modification time, size, "
+             "device, inode number).")
+        .def("xattr_rows", &xattr_rows, "first_ino"_a, "Returns rows of the table xattr.")
+        .def("split_off", &LoadedFiles::split_off, "number"_a,
+             "Returns the files from the one of a number on, and removes them here.")
         .def("inode_rows", &inode_rows, "first_ino"_a, "owner"_a.none(), "group"_a.none(),
-             "mtime_ns"_a.none())
-        .def("dirent_rows", &dirent_rows, "parent"_a, "first_ino"_a);
-    nb::class_<Contents>(sources, "Contents")
+             "mtime_ns"_a.none(),
+             "Returns rows of the table inode, with numbers from `first_ino` on. Values that are "
+             "given replace those of the files.")
+        .def("dirent_rows", &dirent_rows, "parent"_a, "first_ino"_a,
+             "Returns rows of the table dirent.");
+    nb::class_<Contents>(sources, "Contents", "The contents of several files.")
         .def("__len__", [](const Contents& self) { return self.files().size(); })
-        .def_prop_ro("size", &Contents::size);
-    nb::class_<ContentCopier>(sources, "ContentCopier")
+        .def_prop_ro("size", &Contents::size, "The size of all contents in bytes.");
+    nb::class_<ContentCopier>(sources, "ContentCopier", "Copies contents on threads of its own.")
         .def(nb::init<>())
-        .def("copy", &ContentCopier::copy, "contents"_a, "offset"_a, "out"_a)
-        .def("wait", &ContentCopier::wait);
-    nb::class_<PlacedFiles>(sources, "PlacedFiles")
-        .def_ro("new_in_stream", &PlacedFiles::new_in_stream)
-        .def_ro("new_in_text", &PlacedFiles::new_in_text)
+        .def("copy", &ContentCopier::copy, "contents"_a, "offset"_a, "out"_a,
+             "Has the bytes from `offset` on copied, soon. Raises IndexError if there are fewer "
+             "than `out` has.")
+        .def("wait", &ContentCopier::wait, "Waits until everything is copied.");
+    nb::class_<PlacedFiles>(sources, "PlacedFiles",
+                            "Where the contents of some files go. Empty files are left out.")
+        .def_ro("new_in_stream", &PlacedFiles::new_in_stream,
+                "The contents that must be appended to the stream.")
+        .def_ro("new_in_text", &PlacedFiles::new_in_text,
+                "The contents that must be added as text files.")
         .def_ro("num_duplicates", &PlacedFiles::num_duplicates)
-        .def_prop_ro("in_stream", &in_stream)
-        .def_prop_ro("in_text", &in_text)
-        .def_prop_ro("binary", &binary);
-    nb::class_<KnownContents>(sources, "KnownContents")
+        .def_prop_ro("in_stream", &in_stream,
+                     "Inode number, address and size of each file whose content is in the stream.")
+        .def_prop_ro("in_text", &in_text, "Inode number, and number of a text file.")
+        .def_ro("binary", &PlacedFiles::binary,
+                "The inode numbers of files that are not text. Empty without text files.");
+    nb::class_<KnownContents>(sources, "KnownContents",
+                              "The contents that are stored, at an address of the stream or as the "
+                              "text file of a number.")
         .def(nb::init<>())
-        .def("find", &find, "size"_a, "sha256"_a)
+        .def("find", &find, "size"_a, "sha256"_a,
+             "Returns whether a content is a text file, and its number or address; None if it is "
+             "not known.")
         .def("add", &add, "size"_a, "sha256"_a, "is_text"_a, "where"_a)
-        .def("has_size", &KnownContents::has_size, "size"_a)
-        .def("place", &place, "files"_a, "first_ino"_a, "address"_a, "text_file"_a.none());
+        .def("has_size", &KnownContents::has_size, "size"_a,
+             "Whether a content of this size was added.")
+        .def("place", &place, "files"_a, "first_ino"_a, "address"_a, "text_file"_a.none(),
+             "Places the contents of files, and adds those that are new.\n\n"
+             "The next byte of the stream gets `address`, the next text file the number "
+             "`text_file`. If that is None, all contents go to the stream.");
 }
 
 }  // namespace gompfs

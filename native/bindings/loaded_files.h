@@ -13,6 +13,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "common/tasks_ahead.h"
 #include "sources/known_contents.h"
 
@@ -78,8 +79,10 @@ struct AnnouncedFiles {
     }
 };
 
-inline nanobind::dict dict_of(const Xattrs& xattrs) {
-    nanobind::dict dict;
+using XattrDict = py::Dict<nanobind::bytes, nanobind::bytes>;
+
+inline XattrDict dict_of(const Xattrs& xattrs) {
+    XattrDict dict;
     for (const auto& [name, value] : xattrs) {
         dict[to_bytes(name)] = to_bytes(value);
     }
@@ -87,7 +90,9 @@ inline nanobind::dict dict_of(const Xattrs& xattrs) {
 }
 
 // (mode, uid, gid, seconds and nanoseconds of mtime, size, device, number)
-inline nanobind::tuple status_of(const struct stat& status) {
+using Status = py::Tuple<int, int, int, int, int, int, int, int>;
+
+inline Status status_of(const struct stat& status) {
     return nanobind::make_tuple(status.st_mode, status.st_uid, status.st_gid, status.st_mtim.tv_sec,
                                 status.st_mtim.tv_nsec, status.st_size, status.st_dev,
                                 status.st_ino);

@@ -40,9 +40,13 @@ void add_submodule(nb::module_& module, const char* name, const char* documentat
 
 NB_MODULE(_native, module) {
     nb::set_leak_warnings(false);  // objects that live until the process ends are not freed
-    module.doc() = "The C++ core. Its functions release the GIL.";
+    module.doc() =
+        "The C++ core. Its functions release the GIL.\n\n"
+        "Cancelled work raises KeyboardInterrupt. A failed system call raises OSError.";
     nb::register_exception_translator(gompfs::translate_exception);
-    module.def("cancel_all", [] { gompfs::Cancellation::of_process().cancel(); });
+    module.def(
+        "cancel_all", [] { gompfs::Cancellation::of_process().cancel(); },
+        "Stops all work of this module in all threads, which then raises KeyboardInterrupt.");
     // A class must be defined before a function whose signature names it.
     gompfs::add_submodule(
         module, "codec", "Codecs: batches of blocks, encoded and decoded on several threads.",
@@ -65,14 +69,15 @@ NB_MODULE(_native, module) {
                           {gompfs::bind_loaded_files, gompfs::bind_file_loader,
                            gompfs::bind_large_files, gompfs::bind_tree_content});
     gompfs::add_submodule(
-        module, "blocks", "Reads of decoded blocks.",
+        module, "blocks",
+        "Decoded blocks and the files in them. Any number of threads may use its classes.",
         {gompfs::bind_stored_sizes, gompfs::bind_block_reader, gompfs::bind_range_plan,
          gompfs::bind_slice_columns, gompfs::bind_content_loader});
     gompfs::add_submodule(module, "gpu", "Copies to and from pinned memory.",
                           {gompfs::bind_host_copy});
     gompfs::add_submodule(module, "search", "Search for patterns in files.", {gompfs::bind_search});
     gompfs::add_submodule(
-        module, "fuse", "The FUSE server of a mount.",
+        module, "fuse", "The FUSE server of a mount. Any number of threads may use its classes.",
         {gompfs::bind_reader_table, gompfs::bind_listing, gompfs::bind_listing_table,
          gompfs::bind_reply_cache, gompfs::bind_fuse_server, gompfs::bind_kernel_mount});
 }

@@ -19,6 +19,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/shared_symbols.h"
+#include "bindings/types.h"
 #include "bindings/values.h"
 
 namespace nb = nanobind;
@@ -27,9 +28,9 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-using SectionColumns = std::tuple<nb::object, nb::object>;
-using WordColumns = std::tuple<nb::object, nb::object, nb::object>;
-using Columns = std::tuple<nb::object, nb::object, nb::object, nb::object, WordColumns>;
+using SectionColumns = std::tuple<py::Buffer, py::Buffer>;
+using WordColumns = std::tuple<py::Buffer, py::Buffer, py::Buffer>;
+using Columns = std::tuple<py::Buffer, py::Buffer, py::Buffer, py::Buffer, WordColumns>;
 
 SectionBlocks section_of(const SectionColumns& columns) {
     const auto& [offsets, sizes] = columns;
@@ -69,9 +70,8 @@ void init(PartHeads* self, const std::vector<Columns>& segments, const ArchiveBy
                          make_fetch(file), capacity, num_threads);
 }
 
-// The symbols of the parts of blocks, None for a part without a head or with a damaged one, and the
-// status of each head.
-nb::tuple open_all(PartHeads& heads, const std::vector<std::uint64_t>& blocks) {
+py::Tuple<py::List<std::optional<SharedSymbols>>, nb::bytes> open_all(
+    PartHeads& heads, const std::vector<std::uint64_t>& blocks) {
     std::vector<PartHeads::Opened> opened;
     {
         const nb::gil_scoped_release release;
@@ -86,9 +86,11 @@ nb::tuple open_all(PartHeads& heads, const std::vector<std::uint64_t>& blocks) {
     return nb::make_tuple(symbols, to_bytes(statuses));
 }
 
-// The global words of a segment and their starts, and likewise the separators, as views that keep
-// the heads alive.
-nb::tuple words_of(PartHeads& heads, std::size_t segment) {
+using Starts = NewArray<const std::uint32_t>;
+using Texts = NewArray<const std::uint8_t>;
+using Words = py::Tuple<Starts, Texts, Starts, Texts>;
+
+Words words_of(PartHeads& heads, std::size_t segment) {
     const WordSection* words = nullptr;
     {
         const nb::gil_scoped_release release;
@@ -100,21 +102,21 @@ nb::tuple words_of(PartHeads& heads, std::size_t segment) {
 }
 
 // Views of a table, which keep it alive. Expansions are as 64-bit numbers.
-nb::object expansions_of(const SharedSymbols& shared) {
+NewArray<const std::uint64_t> expansions_of(const SharedSymbols& shared) {
     static_assert(sizeof(Expansion) == sizeof(std::uint64_t));
     const std::vector<Expansion>& expansions = shared.table->expansions;
     return to_view(shared, std::span(reinterpret_cast<const std::uint64_t*>(expansions.data()),
                                      expansions.size()));
 }
 
-nb::object pool_of(const SharedSymbols& shared) {
+NewArray<const std::uint8_t> pool_of(const SharedSymbols& shared) {
     const SymbolTable& table = *shared.table;
     const std::size_t size = table.is_dictionary() ? table.dictionary_size
                                                    : table.pool.size() - SymbolTable::kPoolMargin;
     return to_view(shared, std::span(table.pool.data(), size));
 }
 
-nb::object code_of(const SharedSymbols& shared) {
+NewArray<const std::uint64_t> code_of(const SharedSymbols& shared) {
     return to_view(shared, shared.table->code.entries);
 }
 
@@ -128,20 +130,60 @@ void load_words(PartHeads& heads) {
 }  // namespace
 
 void bind_part_heads(nb::module_& parts) {
-    nb::class_<SharedSymbols>(parts, "SymbolTable")
+    nb::class_<SharedSymbols>(parts, "SymbolTable",
+                              "The symbols of a part, which its blocks refer to, or a dictionary, "
+                              "which is a pool without symbols.\n\n"
+                              "The arrays are views, which keep the symbols alive.")
         .def("__len__", [](const SharedSymbols& shared) { return shared.table->expansions.size(); })
-        .def_prop_ro("is_dictionary",
-                     [](const SharedSymbols& shared) { return shared.table->is_dictionary(); })
-        .def_prop_ro("number", [](const SharedSymbols& shared) { return shared.table->number; })
-        .def_prop_ro("expansions", &expansions_of)
-        .def_prop_ro("pool", &pool_of)
-        .def_prop_ro("code", &code_of);
-    nb::class_<PartHeads>(parts, "PartHeads")
-        .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a, "num_threads"_a,
-             "dictionary"_a = nb::none())
-        .def("open", &open_all, "blocks"_a)
-        .def("words", &words_of, "segment"_a)
-        .def("load_words", &load_words);
+        .def_prop_ro(
+            "is_dictionary",
+            [](const SharedSymbols& shared) { return shared.table->is_dictionary(); },
+            "Whether this is a dictionary, for blocks of gompresso-bit-dictionary.")
+        .def_prop_ro(
+            "number", [](const SharedSymbols& shared) { return shared.table->number; },
+            "A number that no other symbols of this process have or had.")
+        .def_prop_ro("expansions", &expansions_of,
+                     "What the symbol of each rank stands for.\n\n"
+                     "Bits 0 to 31 are the offset in the pool, bits 32 to 61 the size. Bit 62 says "
+                     "whether it ends with a word, and bit 63 whether it begins with a separator.")
+        .def_prop_ro("pool", &pool_of, "The bytes of all symbols, or of the dictionary.")
+        .def_prop_ro("code", &code_of,
+                     "The class code of ranks: for each value of the next bits of a stream, the "
+                     "codeword that they begin with.\n\n"
+                     "Bits 0 to 7 are the number of bits of the codeword (0 if the code is empty), "
+                     "and bits 24 to 31 the class.");
+    nb::class_<PartHeads>(
+        parts, "PartHeads",
+        "The heads of an archive's parts, decoded when a block needs them. Thread-safe.")
+        .def(
+            "__init__", &init, "segments"_a, "file"_a, "capacity"_a, "num_threads"_a,
+            "dictionary"_a = nb::none(),
+            "Keeps up to `capacity` bytes of decoded heads. Up to `num_threads` threads read "
+            "words, and several heads.\n\n"
+            "Each segment has columns: the first block of each part and the end of the last (u64), "
+            "archive_offset (u64) and size (u32) of each head, for each part 1 if it uses the "
+            "dictionary, else 0 (u8), and archive_offset (u64), compressed_size (u32) and "
+            "uncompressed_size (u32) of the blocks of its words. `dictionary` has the first two of "
+            "these for the dictionary of the archive. `file` is a descriptor, which is closed with "
+            "this object, or a function that returns `size` bytes at an offset. Raises ValueError "
+            "for columns of different lengths.")
+        .def(
+            "open", &open_all, "blocks"_a,
+            "Returns the symbols of each block's part, and the BlockStatus of its head or of the "
+            "dictionary.\n\n"
+            "The symbols of a part that uses the dictionary are the dictionary. There are none for "
+            "other parts without a head, nor if what a part needs is damaged. Raises OSError, and "
+            "what `file` raises.")
+        .def(
+            "words", &words_of, "segment"_a,
+            "Returns the words that the parts of a segment share.\n\n"
+            "The arrays are: where each word begins, and the end of the last; the words, each with "
+            "a space after it; the same for separators. They are views, which keep this object "
+            "alive, and empty if their section is damaged. Raises IndexError, OSError, and what "
+            "`file` raises.")
+        .def("load_words", &load_words,
+             "Reads the words that parts share, unless they were read. Raises OSError, and what "
+             "`file` raises.");
 }
 
 }  // namespace gompfs

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bindings/arrays.h"
@@ -18,6 +20,7 @@
 #include "bindings/block_facts.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "common/contents.h"
 #include "parts/word_section.h"
 
@@ -35,8 +38,8 @@ void init(PartsBuilder* self, WordRule rule, const nb::bytes& word_characters,
                      {block_size, part_size, num_threads, std::move(directory), max_shared_bytes});
 }
 
-// Files are bytes-like objects, or a Contents for several.
-void add_files(PartsBuilder& builder, nb::sequence files) {
+void add_files(PartsBuilder& builder,
+               const py::Sequence<std::variant<py::Buffer, Contents>>& files) {
     std::vector<BufferView> views;
     std::vector<std::string_view> texts;
     const std::size_t count = nb::len(files);
@@ -59,7 +62,7 @@ void add_files(PartsBuilder& builder, nb::sequence files) {
     });
 }
 
-void add_bytes(PartsBuilder& builder, nb::handle bytes) {
+void add_bytes(PartsBuilder& builder, const py::Buffer& bytes) {
     const BufferView view(bytes, PyBUF_SIMPLE);
     run_interruptibly([&] { builder.add_bytes(as_text(view.bytes())); });
 }
@@ -72,12 +75,13 @@ void finish(PartsBuilder& builder) {
     run_interruptibly([&] { builder.finish(); });
 }
 
-// Rows of the table extent for inodes, given as tuples (inode number, number of a file). Part p
-// begins at part_starts[p] of the stream.
-nb::list extent_rows(const PartsBuilder& builder, const nb::list& inodes,
-                     const std::vector<std::uint64_t>& part_starts) {
+using ExtentRow = py::Tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+
+py::List<ExtentRow> extent_rows(const PartsBuilder& builder,
+                                const py::List<py::Tuple<std::uint64_t, std::uint32_t>>& inodes,
+                                const std::vector<std::uint64_t>& part_starts) {
     const std::vector<FilePiece>& pieces = builder.pieces();
-    nb::list rows;
+    py::List<ExtentRow> rows;
     for (const nb::handle inode : inodes) {
         const auto [ino, file] = nb::cast<std::pair<std::uint64_t, std::uint32_t>>(inode);
         auto piece = std::lower_bound(
@@ -93,14 +97,14 @@ nb::list extent_rows(const PartsBuilder& builder, const nb::list& inodes,
     return rows;
 }
 
-// The next parts as tuples (head, blocks), with an empty head for a part without one, and blocks as
-// with_facts returns them.
-nb::list next_parts(PartsBuilder& builder) {
+using PartResult = py::Tuple<nb::bytes, py::List<EncodedBlock>>;
+
+py::List<PartResult> next_parts(PartsBuilder& builder) {
     std::vector<EncodedPart> parts;
     run_interruptibly([&] { parts = builder.next_parts(); });
-    nb::list result;
+    py::List<PartResult> result;
     for (const EncodedPart& part : parts) {
-        nb::list blocks;
+        py::List<EncodedBlock> blocks;
         for (const std::vector<std::uint8_t>& block : part.blocks) {
             blocks.append(with_facts(to_bytes(block)));
         }
@@ -111,7 +115,7 @@ nb::list next_parts(PartsBuilder& builder) {
 
 nb::bytes word_section(const PartsBuilder& builder) { return to_bytes(builder.word_section()); }
 
-void check_word_section(nb::handle section, std::uint64_t max_bytes) {
+void check_word_section(const py::Buffer& section, std::uint64_t max_bytes) {
     const BufferView view(section, PyBUF_SIMPLE);
     const nb::gil_scoped_release release;
     const WordSection read(view.bytes(), max_bytes);
@@ -120,19 +124,43 @@ void check_word_section(nb::handle section, std::uint64_t max_bytes) {
 }  // namespace
 
 void bind_parts_builder(nb::module_& parts) {
-    parts.def("check_word_section", &check_word_section, "section"_a, "max_bytes"_a);
-    nb::class_<PartsBuilder>(parts, "PartsBuilder")
+    parts.def(
+        "check_word_section", &check_word_section, "section"_a, "max_bytes"_a,
+        "Raises ValueError if a section `words` cannot be read, or if its words have more than "
+        "`max_bytes` together.");
+    nb::class_<PartsBuilder>(
+        parts, "PartsBuilder",
+        "Builds the parts of a segment from the text of files, on several threads.")
         .def("__init__", &init, "word_rule"_a, "word_characters"_a, "block_size"_a, "part_size"_a,
-             "num_threads"_a, "directory"_a, "max_shared_bytes"_a = ~std::uint32_t{0})
-        .def("add_files", &add_files, "files"_a)
-        .def("add_bytes", &add_bytes, "piece"_a)
-        .def("end_file", &end_file)
-        .def("finish", &finish)
-        .def("extent_rows", &extent_rows, "inodes"_a, "part_starts"_a)
-        .def("part_sizes", &PartsBuilder::part_sizes)
-        .def("word_section", &word_section)
-        .def("next_parts", &next_parts)
-        .def_prop_ro("num_wrong", &PartsBuilder::num_wrong);
+             "num_threads"_a, "directory"_a, "max_shared_bytes"_a = ~std::uint32_t{0},
+             "Sizes are in bytes. `word_characters` is as for GrammarBuilder; `directory` is for a "
+             "temporary file.\n\n"
+             "The words that several parts share have at most `max_shared_bytes`, with a space "
+             "each, and so do the separators.")
+        .def("add_files", &add_files, "files"_a,
+             "Adds whole files, a Contents being several. Files are numbered from 0.")
+        .def("add_bytes", &add_bytes, "piece"_a, "Adds a piece of a file.")
+        .def("end_file", &end_file, "Ends a file that came in pieces.")
+        .def(
+            "finish", &finish,
+            "Ends the input; then the functions below may be called. Raises OSError if the disk is "
+            "full.")
+        .def("extent_rows", &extent_rows, "inodes"_a, "part_starts"_a,
+             "Returns rows of the table extent for inodes, given as (inode number, number of a "
+             "file).\n\n"
+             "Part p begins at `part_starts[p]` of the stream. A file without bytes has no row.")
+        .def("part_sizes", &PartsBuilder::part_sizes,
+             "Returns the size of the text of each part in bytes.")
+        .def("word_section", &word_section,
+             "Returns the section `words`. Raises RuntimeError if a reader would read other words.")
+        .def("next_parts", &next_parts,
+             "Returns the head of each of the next parts, and its blocks with codecs and "
+             "uncompressed sizes.\n\n"
+             "Returns an empty list after the last part. A part without a head has b\"\".")
+        .def_prop_ro(
+            "num_wrong", &PartsBuilder::num_wrong,
+            "The number of grammars and blocks that did not decode to their text, and were encoded "
+            "in another way.");
 }
 
 }  // namespace gompfs

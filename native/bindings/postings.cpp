@@ -66,15 +66,34 @@ void add_over_edges(Postings& postings, const Corpus& corpus, bool per_file, uns
 void bind_postings(nb::module_& statistics) {
     nb::enum_<Direction>(statistics, "Direction",
                          "The direction of traversal (TADOC section 4, G-TADOC section 4).")
-        .value("AUTO", Direction::automatic)
-        .value("TOP_DOWN", Direction::top_down)
-        .value("BOTTOM_UP", Direction::bottom_up);
-    nb::class_<Postings>(statistics, "Postings")
-        .def("__init__", &init, "directory"_a, "in_memory"_a, "limit"_a)
-        .def("gather", &gather, "corpus"_a, "per_file"_a, "direction"_a, "num_threads"_a)
-        .def("gather_sequentially", &gather_sequentially, "corpus"_a, "per_file"_a)
-        .def("gather_over_edges", &add_over_edges, "corpus"_a, "per_file"_a, "num_threads"_a)
-        .def("add", &add, "keys"_a, "postings"_a, "num_threads"_a);
+        .value("AUTO", Direction::automatic,
+               "Chosen for each part of a grammar, from its number of files and the sizes of its "
+               "rules.")
+        .value("TOP_DOWN", Direction::top_down,
+               "Weights flow from each file to the rules that it uses.")
+        .value("BOTTOM_UP", Direction::bottom_up,
+               "Each rule gets a table of the terms in it and in the rules below; files read the "
+               "tables of their elements.\n\n"
+               "If the tables of a part could exceed 64 MiB, the CPU goes top-down for that part.");
+    nb::class_<Postings>(statistics, "Postings",
+                         "How often n-grams occur in files, in `limit` bytes at most: `in_memory` "
+                         "bytes, and the rest in `directory`.")
+        .def("__init__", &init, "directory"_a, "in_memory"_a, "limit"_a,
+             "Creates no file before the memory is used up.")
+        .def("gather", &gather, "corpus"_a, "per_file"_a, "direction"_a, "num_threads"_a,
+             "Counts on the CPU. Raises ValueError above the limit, OSError.")
+        .def("gather_sequentially", &gather_sequentially, "corpus"_a, "per_file"_a,
+             "Counts as the TADOC papers do: on one thread, top-down, in hash tables. Raises what "
+             "gather raises.")
+        .def("gather_over_edges", &add_over_edges, "corpus"_a, "per_file"_a, "num_threads"_a,
+             "Counts only the n-grams that span two parts, which a device does not count. Raises "
+             "what gather raises.")
+        .def("add", &add, "keys"_a, "postings"_a, "num_threads"_a,
+             "Adds runs, one for each thread: distinct keys, ascending, as rows (low half, high "
+             "half), and postings.\n\n"
+             "Postings are rows (index of the key | file << 32, count), sorted by key and file, "
+             "each pair once. Files are numbered as in the corpus, or 0. The numbers are not "
+             "checked. Raises what gather raises.");
 }
 
 }  // namespace gompfs

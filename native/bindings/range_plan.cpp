@@ -16,6 +16,7 @@
 #include "bindings/bindings.h"
 #include "bindings/bound_plan.h"
 #include "bindings/buffer_view.h"
+#include "bindings/types.h"
 #include "blocks/staged_blocks.h"
 
 namespace nb = nanobind;
@@ -53,7 +54,7 @@ std::optional<ReadFailure> locate(BoundPlan& bound, std::uint64_t memory) {
     return failure_or_none(bound.plan.locate(memory));
 }
 
-nb::object holes(const BoundPlan& bound) {
+NewArray<std::uint64_t> holes(const BoundPlan& bound) {
     std::vector<std::uint64_t> columns;
     for (const OutputRange& hole : bound.plan.holes()) {
         columns.push_back(hole.target);
@@ -64,8 +65,8 @@ nb::object holes(const BoundPlan& bound) {
     return to_array(std::move(columns));
 }
 
-std::optional<ReadFailure> decode(const BoundPlan& bound, BlockReader& reader, nb::handle out,
-                                  unsigned num_threads, bool use_source) {
+std::optional<ReadFailure> decode(const BoundPlan& bound, BlockReader& reader,
+                                  const py::Buffer& out, unsigned num_threads, bool use_source) {
     const BufferView view(out, PyBUF_WRITABLE);
     const nb::gil_scoped_release release;
     return failure_or_none(
@@ -77,7 +78,7 @@ struct BoundStaging {
     BufferView out;
     BlockStaging staging;
 
-    BoundStaging(Descriptor file, std::vector<WantedBlock> blocks, nb::handle out,
+    BoundStaging(Descriptor file, std::vector<WantedBlock> blocks, const py::Buffer& out,
                  unsigned num_threads)
         : out(out, PyBUF_WRITABLE),
           staging(std::move(file), std::move(blocks), this->out.mutable_bytes(), num_threads) {}
@@ -88,7 +89,7 @@ void begin_staging(BoundStaging* memory, std::optional<int> descriptor,
                    const Array<std::uint32_t>& compressed_sizes,
                    const Array<std::uint32_t>& uncompressed_sizes,
                    const Array<std::uint8_t>& supplements, const Array<std::uint64_t>& targets,
-                   nb::handle out, unsigned num_threads) {
+                   const py::Buffer& out, unsigned num_threads) {
     Descriptor file(descriptor.value_or(-1));
     std::vector<WantedBlock> wanted(archive_offsets.size());
     for (const std::size_t size :
@@ -116,43 +117,77 @@ nb::bytes wait(BoundStaging& bound) {
 
 // A column of a plan as an array that keeps the plan alive.
 template <auto kColumn>
-nb::object column(const BoundPlan& bound) {
+auto column(const BoundPlan& bound) {
     return to_view(bound, (bound.plan.*kColumn)());
 }
 
 }  // namespace
 
 void bind_range_plan(nb::module_& blocks) {
-    nb::class_<BoundPlan>(blocks, "RangePlan")
-        .def("__init__", &make_plan, "reader"_a, "inos"_a, "begins"_a, "ends"_a)
-        .def("locate", &locate, "memory"_a)
-        .def_prop_ro("failure",
-                     [](const BoundPlan& bound) { return failure_or_none(bound.failure); })
-        .def_prop_ro("failed_range",
-                     [](const BoundPlan& bound) { return bound.plan.failed_range(); })
-        .def_prop_ro("offsets", &column<&RangePlan::offsets>)
-        .def_prop_ro("blocks", &column<&RangePlan::blocks>)
-        .def_prop_ro("first_pieces", &column<&RangePlan::first_pieces>)
-        .def_prop_ro("begins", &column<&RangePlan::begins>)
-        .def_prop_ro("sizes", &column<&RangePlan::sizes>)
-        .def_prop_ro("targets", &column<&RangePlan::targets>)
-        .def_prop_ro("holes", &holes)
+    nb::class_<BoundPlan>(
+        blocks, "RangePlan",
+        "Where the bytes of many ranges of files are, see native/blocks/range_plan.h.")
+        .def("__init__", &make_plan, "reader"_a, "inos"_a, "begins"_a, "ends"_a,
+             "Finds files by inode number. Bytes of ranges that are after the end of a file do not "
+             "exist.\n\n"
+             "Raises what the function of `find_layouts_with` raises, and ValueError if the output "
+             "would be too large.")
+        .def("locate", &locate, "memory"_a,
+             "Finds the pieces. They take memory in proportion to the output: allocate it "
+             "first.\n\n"
+             "Raises MemoryError if they need more than `memory` bytes. Then it may be called "
+             "again.")
+        .def_prop_ro(
+            "failure", [](const BoundPlan& bound) { return failure_or_none(bound.failure); },
+            "Why the plan cannot be used: a file cannot be found.")
+        .def_prop_ro(
+            "failed_range", [](const BoundPlan& bound) { return bound.plan.failed_range(); },
+            "The range of `failure`, or of the failure that `locate` has returned.")
+        .def_prop_ro("offsets", &column<&RangePlan::offsets>,
+                     "The offset of each range in the output, and the size of the output.")
+        .def_prop_ro("blocks", &column<&RangePlan::blocks>,
+                     "The different blocks that have bytes of the ranges, ascending.")
+        .def_prop_ro("first_pieces", &column<&RangePlan::first_pieces>,
+                     "For each block, the number of its first piece; then the number of pieces.")
+        .def_prop_ro("begins", &column<&RangePlan::begins>,
+                     "For each piece, its offset in its block.")
+        .def_prop_ro("sizes", &column<&RangePlan::sizes>, "For each piece, its size in bytes.")
+        .def_prop_ro("targets", &column<&RangePlan::targets>,
+                     "For each piece, its offset in the output.")
+        .def_prop_ro("holes", &holes, "The offsets of the holes in the output, then their sizes.")
         .def(
             "range_of",
             [](const BoundPlan& bound, std::uint64_t block) { return bound.plan.range_of(block); },
-            "block"_a)
+            "block"_a, "Returns the first range that has bytes of a block.")
         .def(
             "overrun_block",
             [](const BoundPlan& bound, const Array<std::uint32_t>& sizes) {
                 return bound.plan.overrun_block(as_span(sizes));
             },
-            "uncompressed_sizes"_a)
-        .def("decode", &decode, "reader"_a, "out"_a, "num_threads"_a, "use_source"_a);
-    nb::class_<BoundStaging>(blocks, "BlockStaging")
+            "uncompressed_sizes"_a,
+            "Returns the first block with a piece that ends after the end of the block, or "
+            "None.\n\n"
+            "Then an extent crosses the end of a segment. `uncompressed_sizes` has a value for "
+            "each block of the stream.")
+        .def("decode", &decode, "reader"_a, "out"_a, "num_threads"_a, "use_source"_a,
+             "Decodes all ranges into `out`, each block once, without using the cache. Raises "
+             "OSError.\n\n"
+             "`use_source` as in `BlockReader.decode_into`. If it fails, `out` has arbitrary "
+             "bytes.");
+    nb::class_<BoundStaging>(blocks, "BlockStaging",
+                             "Compressed blocks that threads are reading from a file, see "
+                             "native/blocks/staged_blocks.h.")
         .def("__init__", &begin_staging, "descriptor"_a.none(), "archive_offsets"_a,
              "compressed_sizes"_a, "uncompressed_sizes"_a, "supplements"_a, "targets"_a, "out"_a,
-             "num_threads"_a)
-        .def("wait", &wait);
+             "num_threads"_a,
+             "Begins to read blocks to their targets in `out`, and to check them against their "
+             "checksums.\n\n"
+             "`descriptor` is closed once it is no longer needed. Without it, the blocks are there "
+             "already. `supplements` says what each block needs: nothing (0), the symbols of its "
+             "part (1) or the dictionary (2).")
+        .def("wait", &wait,
+             "Waits until all blocks were read. Returns a record for each, see "
+             "gompfs.gpu.block_source. Raises OSError.");
 }
 
 }  // namespace gompfs

@@ -15,6 +15,7 @@
 #include "bindings/counted_section.h"
 #include "bindings/held_parts.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "common/failures.h"
 #include "statistics/parts_word_count_report.h"
 #include "statistics/task_report.h"
@@ -27,8 +28,8 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-nb::list make_pieces(const Report& report, std::size_t first, std::size_t count,
-                     unsigned num_threads) {
+py::List<nb::bytes> make_pieces(const Report& report, std::size_t first, std::size_t count,
+                                unsigned num_threads) {
     std::vector<std::string> texts;
     run_interruptibly([&] {
         while (texts.size() < count && report.has_piece(first + texts.size())) {
@@ -37,7 +38,7 @@ nb::list make_pieces(const Report& report, std::size_t first, std::size_t count,
         parallel_for_all(texts.size(), num_threads,
                          [&](std::size_t index) { texts[index] = report.piece(first + index); });
     });
-    nb::list pieces;
+    py::List<nb::bytes> pieces;
     for (std::string& text : texts) {
         pieces.append(to_bytes(text));
         text = std::string();
@@ -52,10 +53,11 @@ Report* of_task(const Corpus& corpus, PostingsTask task, std::uint64_t top, Post
     return report.release();
 }
 
-// Each source is a section, or a grammar with an array of counts. Both must stay alive.
-Report* of_word_counts(nb::list sources, const std::vector<Array<std::uint64_t>>& counts,
-                       bool by_count, std::uint64_t top, unsigned num_threads) {
-    if (nb::len(sources) != counts.size()) {
+// The sources and the arrays must stay alive.
+Report* of_word_counts(const py::List<std::variant<const Grammar*, const HeldSection*>>& sources,
+                       const std::vector<Array<std::uint64_t>>& counts, bool by_count,
+                       std::uint64_t top, unsigned num_threads) {
+    if (sources.size() != counts.size()) {
         throw nb::value_error("the number of sources differs from the number of arrays");
     }
     std::vector<CountedWords> counted;
@@ -75,8 +77,7 @@ Report* of_word_counts(nb::list sources, const std::vector<Array<std::uint64_t>>
     return report.release();
 }
 
-// Parts as HeldParts takes them; the words of files in `inos` are counted, or of all files.
-Report* of_parts(const nb::tuple& parts, nb::handle extents, nb::handle word_section,
+Report* of_parts(const StoredText& parts, const py::Buffer& extents, const py::Buffer& word_section,
                  std::uint64_t max_word_bytes, WordRule word_rule, const nb::bytes& word_characters,
                  const Inos& inos, bool by_count, std::uint64_t top, unsigned num_threads) {
     const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);
@@ -92,8 +93,7 @@ Report* of_parts(const nb::tuple& parts, nb::handle extents, nb::handle word_sec
     return report.release();
 }
 
-// Throws if the words that are stored are not the words of the text.
-void check_words(const nb::tuple& parts, nb::handle extents, nb::handle word_section,
+void check_words(const StoredText& parts, const py::Buffer& extents, const py::Buffer& word_section,
                  std::uint64_t max_word_bytes, WordRule word_rule, const nb::bytes& word_characters,
                  unsigned num_threads) {
     const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);
@@ -115,27 +115,50 @@ Report* of_words(const std::vector<const Grammar*>& grammars, std::uint64_t ino,
 
 void bind_report(nb::module_& statistics) {
     nb::enum_<PostingsTask>(statistics, "PostingsTask", "A statistic of n-grams and files.")
-        .value("INVERTED_INDEX", PostingsTask::inverted_index)
-        .value("TERM_VECTOR", PostingsTask::term_vector)
-        .value("SEQUENCE_COUNT", PostingsTask::sequence_count)
-        .value("RANKED_INVERTED_INDEX", PostingsTask::ranked_inverted_index)
-        .value("TFIDF", PostingsTask::tfidf);
-    nb::class_<Report>(statistics, "Report")
-        .def_prop_ro("size", [](const Report& self) { return self.size(); })
-        .def("pieces", &make_pieces, "first"_a, "count"_a, "num_threads"_a);
-    statistics.def("task_report", &of_task, "corpus"_a, "task"_a, "top"_a, "postings"_a,
-                   "num_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 4>(),
-                   nb::rv_policy::take_ownership);
+        .value("INVERTED_INDEX", PostingsTask::inverted_index,
+               "The files that contain each word (TADOC section 4).")
+        .value("TERM_VECTOR", PostingsTask::term_vector,
+               "The words of each file with their counts (TADOC section 4).")
+        .value("SEQUENCE_COUNT", PostingsTask::sequence_count,
+               "How often each n-gram occurs (TADOC section 4, G-TADOC section 4.3).")
+        .value(
+            "RANKED_INVERTED_INDEX", PostingsTask::ranked_inverted_index,
+            "The files that contain each n-gram, by count (TADOC section 4, G-TADOC section 4.3).")
+        .value("TFIDF", PostingsTask::tfidf,
+               "The words that are typical of each file. Not a task of TADOC.");
+    nb::class_<Report>(statistics, "Report", "A text that is made in pieces.")
+        .def_prop_ro(
+            "size", [](const Report& self) { return self.size(); },
+            "Size of the text in bytes; None if it is not known before the text is made.")
+        .def(
+            "pieces", &make_pieces, "first"_a, "count"_a, "num_threads"_a,
+            "Returns up to `count` pieces from `first` on; fewer at the end. The first piece alone "
+            "may be much faster.");
+    statistics.def(
+        "task_report", &of_task, "corpus"_a, "task"_a, "top"_a, "postings"_a, "num_threads"_a,
+        nb::keep_alive<0, 1>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership,
+        "Returns the lines of a task. Raises ValueError above the limit of the postings, OSError.");
     statistics.def("word_count_report", &of_word_counts, "sources"_a, "counts"_a, "by_count"_a,
                    "top"_a, "num_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
-                   nb::rv_policy::take_ownership);
+                   nb::rv_policy::take_ownership,
+                   "Returns lines of word, tab and count, with the counts of all sources added.\n\n"
+                   "Raises ValueError if a source does not have a count for each word, or if the "
+                   "sums could exceed 62 bits.");
     statistics.def("parts_word_count_report", &of_parts, "parts"_a, "extents"_a, "word_section"_a,
                    "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "inos"_a.none(),
-                   "by_count"_a, "top"_a, "num_threads"_a, nb::rv_policy::take_ownership);
+                   "by_count"_a, "top"_a, "num_threads"_a, nb::rv_policy::take_ownership,
+                   "Returns lines of word, tab and count, of text that is stored in parts: see "
+                   "gompfs._native.grammar.read_parts_grammar.\n\n"
+                   "Only the files `inos` are counted, or all. Raises ValueError, naming what is "
+                   "wrong.");
     statistics.def("check_words_of_parts", &check_words, "parts"_a, "extents"_a, "word_section"_a,
-                   "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a);
+                   "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a,
+                   "Compares the words that are stored in parts with the words of their text, and "
+                   "with each other: see gompfs._native.grammar.read_parts_grammar. Raises "
+                   "ValueError, naming what is wrong.");
     statistics.def("words_report", &of_words, "grammars"_a, "ino"_a, "begin"_a, "end"_a,
-                   nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership);
+                   nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership,
+                   "Returns the words `begin` to `end` - 1 of a file, each on a line.");
 }
 
 }  // namespace gompfs

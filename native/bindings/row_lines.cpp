@@ -10,6 +10,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "common/failures.h"
 
 namespace nb = nanobind;
@@ -26,6 +27,10 @@ struct Source {
     Rows rows;
     std::span<const std::uint64_t> cuts;
 };
+
+// Pairs, counts, bits of the second number, cuts, halves of keys.
+using GivenSource =
+    py::Tuple<Numbers, Numbers, unsigned, Numbers, py::Tuple<Numbers, nb::ellipsis>>;
 
 Source source_of(nb::handle given) {
     Source source;
@@ -52,9 +57,9 @@ Source source_of(nb::handle given) {
     return source;
 }
 
-nb::list row_lines(const Corpus& corpus, PostingsTask task, std::uint64_t top,
-                   const Array<std::uint32_t>& files_of_words, std::uint64_t num_files,
-                   const nb::list& given, unsigned num_threads) {
+py::List<nb::bytes> row_lines(const Corpus& corpus, PostingsTask task, std::uint64_t top,
+                              const Array<std::uint32_t>& files_of_words, std::uint64_t num_files,
+                              const py::List<GivenSource>& given, unsigned num_threads) {
     std::vector<Source> sources;
     for (nb::handle source : given) {
         sources.push_back(source_of(source));
@@ -74,7 +79,7 @@ nb::list row_lines(const Corpus& corpus, PostingsTask task, std::uint64_t top,
             texts[piece] = lines.text(rows);
         });
     });
-    nb::list pieces;
+    py::List<nb::bytes> pieces;
     for (std::string& text : texts) {
         pieces.append(to_bytes(text));
         text = std::string();
@@ -86,7 +91,14 @@ nb::list row_lines(const Corpus& corpus, PostingsTask task, std::uint64_t top,
 
 void bind_row_lines(nb::module_& statistics) {
     statistics.def("row_lines", &row_lines, "corpus"_a, "task"_a, "top"_a, "files_of_words"_a,
-                   "num_files"_a, "sources"_a, "num_threads"_a);
+                   "num_files"_a, "sources"_a, "num_threads"_a,
+                   "Returns the lines of rows that are in order already, piece by piece: see "
+                   "native/statistics/row_lines.h.\n\n"
+                   "A source is (pairs, counts, bits of the second number, cuts, halves of keys): "
+                   "piece i has the rows cuts[i] to cuts[i + 1] - 1 of each source. "
+                   "`files_of_words` and `num_files` are needed for tf-idf. Raises ValueError if "
+                   "numbers of rows are not those of words and files of the corpus. The numbers in "
+                   "keys are not checked.");
 }
 
 }  // namespace gompfs

@@ -17,6 +17,7 @@
 #include "bindings/bindings.h"
 #include "bindings/held_file_rows.h"
 #include "bindings/interruptible.h"
+#include "bindings/types.h"
 #include "blocks/block_reader.h"
 #include "common/cancellation.h"
 #include "grammar/word_rule.h"
@@ -51,9 +52,10 @@ std::vector<std::string> strings_of(const nb::sequence& values) {
     return strings;
 }
 
-void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool fixed, bool caseless,
-                  bool smart_case, bool words, bool lines, bool multi_line, bool dot_all,
-                  bool unicode, bool pcre, bool crlf, const std::optional<nb::bytes>& replacement) {
+void make_matcher(search::Matcher* matcher, const py::Sequence<nb::bytes>& patterns, bool fixed,
+                  bool caseless, bool smart_case, bool words, bool lines, bool multi_line,
+                  bool dot_all, bool unicode, bool pcre, bool crlf,
+                  const std::optional<nb::bytes>& replacement) {
     search::PatternOptions options;
     options.patterns = strings_of(patterns);
     options.is_fixed = fixed;
@@ -73,17 +75,18 @@ void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool f
     new (matcher) search::Matcher(options);
 }
 
-// Returns (name of the kernel, table, shared memory, whether letters that fold to k or s matter),
-// or None.
-nb::object scan_table(const search::Matcher& matcher, std::size_t max_shared_bytes) {
+// Name of the kernel, table, shared memory, and whether letters that fold to k or s matter.
+using GpuTable = py::Tuple<nb::str, nb::bytes, std::size_t, bool>;
+
+std::optional<GpuTable> scan_table(const search::Matcher& matcher, std::size_t max_shared_bytes) {
     const std::optional<search::Node> pattern = matcher.pattern();
     if (!pattern) {
-        return nb::none();
+        return std::nullopt;
     }
     const search::ScanTable table = search::make_scan_table(
         *pattern, matcher.required(), matcher.is_multi_line(), max_shared_bytes);
     if (table.kind == search::ScanTable::Kind::none) {
-        return nb::none();
+        return std::nullopt;
     }
     const bool is_automaton = table.kind == search::ScanTable::Kind::automaton;
     return nb::make_tuple(is_automaton ? "run_automaton" : "find_literals",
@@ -138,7 +141,7 @@ search::OutputColors colors_of(nb::handle values) {
 }
 
 // The names of the options are those of the members of SearchOptions.
-SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher) {
+SearchOptions options_of(const nb::mapping& values, const search::Matcher& matcher) {
     SearchOptions options;
     options.is_multi_line = matcher.is_multi_line();
     const auto flag = [&](const char* name, bool& option) {
@@ -187,7 +190,7 @@ SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher)
     return options;
 }
 
-search::PathGlobs globs_of(const nb::dict& values) {
+search::PathGlobs globs_of(const nb::mapping& values) {
     const auto list = [&](const char* name) {
         return strings_of(nb::cast<nb::sequence>(values[name]));
     };
@@ -195,7 +198,7 @@ search::PathGlobs globs_of(const nb::dict& values) {
             search::GlobList(list("type_globs"))};
 }
 
-search::ListOptions list_options_of(const nb::dict& values) {
+search::ListOptions list_options_of(const nb::mapping& values) {
     search::ListOptions options;
     options.order = static_cast<search::ListOptions::Order>(nb::cast<int>(values["order"]));
     options.max_depth = nb::cast<std::uint64_t>(values["max_depth"]);
@@ -215,13 +218,20 @@ class SearchStoppedError : public std::exception {
     const char* what() const noexcept override { return "the search was stopped"; }
 };
 
+using FailedFile = py::Tuple<nb::bytes, std::uint64_t, ReadFailure, nb::str>;
+using Found = py::Tuple<nb::bytes, py::List<FailedFile>>;
+
+// Paths to print, and inode numbers.
+using Roots = py::Sequence<py::Tuple<nb::bytes, std::uint64_t>>;
+using Options = nb::typed<nb::mapping, nb::str, nb::object>;
+
 // A search with all that it needs. Python keeps the reader, the matcher, the rows and the
 // cancellation alive.
 class Search {
   public:
     Search(BlockReader& reader, const search::Matcher& matcher, const HeldFileRows& rows,
-           const nb::sequence& roots, const nb::dict& listing, const nb::dict& options,
-           unsigned num_threads, const Cancellation& cancellation)
+           const Roots& roots, const Options& listing, const Options& options, unsigned num_threads,
+           const Cancellation& cancellation)
         : cancellation_(cancellation),
           matcher_(matcher),
           options_(options_of(options, matcher)),
@@ -235,7 +245,6 @@ class Search {
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
 
-    // Drops files that cannot have a match, judged by the heads of parts.
     void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size,
                     unsigned num_threads) {
         search_.use(heads, block_size);
@@ -250,8 +259,8 @@ class Search {
         });
     }
 
-    nb::list warnings() const {
-        nb::list texts;
+    py::List<nb::bytes> warnings() const {
+        py::List<nb::bytes> texts;
         for (const std::string& text : files_.warnings()) {
             texts.append(nb::bytes(text.data(), text.size()));
         }
@@ -265,7 +274,6 @@ class Search {
         return nb::bytes(has_files.data(), has_files.size());
     }
 
-    // Drops files, and later ranges of large files, in which a scan has found that nothing matches.
     void skip_blocks(const nb::bytes& sizes, const nb::bytes& may_match, const nb::bytes& has_nul,
                      const nb::bytes& num_lines, const nb::bytes& last_lines,
                      std::uint64_t block_size) {
@@ -285,15 +293,13 @@ class Search {
         search_.use(*scanned_);
     }
 
-    // Returns (output, [(path, ino, failure, message)]), or None at the end. A message takes the
-    // place of a failure to read the file.
-    nb::object next() {
+    std::optional<Found> next() {
         std::optional<search::Found> found;
         run([&] { found = search_.next(); });
         if (!found) {
-            return nb::none();
+            return std::nullopt;
         }
-        nb::list failed;
+        py::List<FailedFile> failed;
         for (const auto& [path, ino, failure, message] : found->failed) {
             failed.append(
                 nb::make_tuple(nb::bytes(path.data(), path.size()), ino, failure, message));
@@ -301,9 +307,9 @@ class Search {
         return nb::make_tuple(nb::bytes(found->output.data(), found->output.size()), failed);
     }
 
-    nb::dict totals() const {
+    py::Dict<nb::str, std::uint64_t> totals() const {
         const search::SearchTotals& totals = search_.totals();
-        nb::dict values;
+        py::Dict<nb::str, std::uint64_t> values;
         values["matches"] = totals.num_matches;
         values["matched_lines"] = totals.num_matched_lines;
         values["files"] = totals.num_files + searched_.first;
@@ -333,8 +339,8 @@ class Search {
         }
     }
 
-    search::FileList list_files(BlockReader& reader, const HeldFileRows& rows,
-                                const nb::sequence& roots, const nb::dict& listing) const {
+    search::FileList list_files(BlockReader& reader, const HeldFileRows& rows, const Roots& roots,
+                                const Options& listing) const {
         const auto read = [&](std::uint64_t ino,
                               const LayoutView& layout) -> std::optional<std::string> {
             FileLayouts layouts;
@@ -361,7 +367,7 @@ class Search {
         return std::move(*files);
     }
 
-    static std::vector<search::SearchRoot> roots_of(const nb::sequence& values) {
+    static std::vector<search::SearchRoot> roots_of(const Roots& values) {
         std::vector<search::SearchRoot> roots;
         for (const nb::handle value : values) {
             roots.push_back(
@@ -387,35 +393,72 @@ void bind_search(nb::module_& module) {
     nb::exception<search::PatternError>(module, "PatternError", PyExc_ValueError);
     nb::exception<search::SearchError>(module, "SearchError", PyExc_RuntimeError);
     nb::exception<SearchStoppedError>(module, "SearchStoppedError", PyExc_RuntimeError);
-    nb::class_<Cancellation>(module, "Cancellation")
+    nb::class_<Cancellation>(module, "Cancellation", "Ends a search from any thread.")
         .def(nb::init<>())
-        .def("cancel", &Cancellation::cancel)
+        .def("cancel", &Cancellation::cancel,
+             "Ends the search. Its methods, also those that run now, soon raise "
+             "SearchStoppedError.")
         .def_prop_ro("is_cancelled", &Cancellation::is_cancelled);
     module.def(
         "limit_memory",
         [](std::size_t num_bytes) { search::SearchMemory::of_process().set_limit(num_bytes); },
-        "num_bytes"_a);
-    nb::class_<search::Matcher>(module, "Matcher")
-        .def("__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
-             "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a, "unicode"_a,
-             "pcre"_a, "crlf"_a, "replacement"_a.none())
-        .def("scan_table", &scan_table, "max_shared_bytes"_a);
-    nb::class_<Search>(module, "Search")
+        "num_bytes"_a,
+        "Sets how much memory all searches of the process may take together for what is large: "
+        "lines and their matches. A search that needs more raises SearchError.");
+    nb::class_<search::Matcher>(module, "Matcher", "A compiled pattern. Thread-safe.")
         .def(
-            nb::init<BlockReader&, const search::Matcher&, const HeldFileRows&, const nb::sequence&,
-                     const nb::dict&, const nb::dict&, unsigned, const Cancellation&>(),
+            "__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
+            "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a, "unicode"_a,
+            "pcre"_a, "crlf"_a, "replacement"_a.none(),
+            "Compiles patterns in ripgrep's syntax; a match of one of them is a match. Raises "
+            "PatternError.\n\n"
+            "`fixed`: they are literals. `smart_case`: as `caseless`, unless a pattern has an "
+            "uppercase letter. `words` and `lines`: a match must not have a word character next to "
+            "it; must be a whole line. `dot_all`: with `multi_line`, a dot also matches a line "
+            "feed. `pcre`: they have the syntax of PCRE2. `crlf`: lines may end with a carriage "
+            "return and a line feed. `replacement` replaces matches where the search prints them.")
+        .def("scan_table", &scan_table, "max_shared_bytes"_a,
+             "Returns what a GPU searches blocks for, see gompfs.gpu.block_scan.ScanTable.\n\n"
+             "The kernel gets at most `max_shared_bytes` of shared memory. None if a block cannot "
+             "be searched in this way.");
+    nb::class_<Search>(module, "Search", "A search through the files of an archive.")
+        .def(
+            nb::init<BlockReader&, const search::Matcher&, const HeldFileRows&, const Roots&,
+                     const Options&, const Options&, unsigned, const Cancellation&>(),
             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
             nb::keep_alive<1, 9>(), "reader"_a, "matcher"_a, "rows"_a, "roots"_a, "listing"_a,
-            "options"_a, "num_threads"_a, "cancellation"_a)
+            "options"_a, "num_threads"_a, "cancellation"_a,
+            "Searches the files at and below `roots`: paths to print, and inode numbers.\n\n"
+            "`listing` says which files are searched, see SearchQuery.listing; `options` are the "
+            "members of SearchOptions in native/search/search_options.h. Raises PatternError for a "
+            "glob, SearchError for too many roots or if ignore rules take too long, "
+            "SearchStoppedError, and ValueError if the rows contradict each other.")
         .def("skip_files", &Search::skip_files, nb::keep_alive<1, 2>(), "heads"_a, "word_rule"_a,
-             "block_size"_a, "num_threads"_a)
-        .def_prop_ro("warnings", &Search::warnings)
-        .def_prop_ro("needs_all_files", &Search::needs_all_files)
-        .def("blocks", &Search::blocks, "num_blocks"_a, "block_size"_a)
+             "block_size"_a, "num_threads"_a,
+             "Leaves out files that cannot have a match, because no part of them has the words of "
+             "the pattern.\n\n"
+             "`word_rule` is an index of gompfs.model.WORD_RULES. Raises SearchStoppedError.")
+        .def_prop_ro("warnings", &Search::warnings, "What is wrong with ignore files, each a line.")
+        .def_prop_ro("needs_all_files", &Search::needs_all_files,
+                     "Whether files without a match are of interest too.")
+        .def(
+            "blocks", &Search::blocks, "num_blocks"_a, "block_size"_a,
+            "Returns 1 for each of the first `num_blocks` blocks of the stream in which a file has "
+            "bytes, else 0.")
         .def("skip_blocks", &Search::skip_blocks, "sizes"_a, "may_match"_a, "has_nul"_a,
-             "num_lines"_a, "last_lines"_a, "block_size"_a)
-        .def("next", &Search::next)
-        .def("totals", &Search::totals);
+             "num_lines"_a, "last_lines"_a, "block_size"_a,
+             "Does not read what has no matches, by what is known of all blocks; once, before the "
+             "first `next`.\n\n"
+             "For each block: its uncompressed size, whether it may have a byte of a line with a "
+             "match, whether it has a NUL, the number of line feeds, the offset after the last one "
+             "or 0. `may_match` and `has_nul` are bytes, the others 32 bits wide. Nothing need be "
+             "known of a block that may match.")
+        .def("next", &Search::next,
+             "Returns the next output, and (path, ino, reason, message) of the files that failed; "
+             "None at the end.\n\n"
+             "The message is empty if the file could not be read. Otherwise it says why the search "
+             "of the file ended. Raises SearchStoppedError.")
+        .def("totals", &Search::totals, "Returns how much was searched and found so far.");
 }
 
 }  // namespace gompfs

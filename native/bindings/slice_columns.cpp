@@ -14,6 +14,7 @@
 #include "bindings/bindings.h"
 #include "bindings/bound_plan.h"
 #include "bindings/buffer_view.h"
+#include "bindings/types.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -29,7 +30,7 @@ struct BoundColumns {
     Array<std::uint64_t> heads, payloads;
     SliceColumns columns;
 
-    BoundColumns(const BoundPlan& bound, Array<std::int64_t> indexes, nb::handle facts,
+    BoundColumns(const BoundPlan& bound, Array<std::int64_t> indexes, const py::Buffer& facts,
                  Array<std::uint8_t> head_statuses, Array<std::uint64_t> heads,
                  Array<std::uint64_t> payloads)
         : indexes(std::move(indexes)),
@@ -67,25 +68,45 @@ auto property(const BoundColumns& bound) {
 
 // These functions are short: they keep the GIL, which other threads might hold for milliseconds.
 void bind_slice_columns(nb::module_& blocks) {
-    nb::class_<BoundColumns>(blocks, "SliceColumns")
-        .def(nb::init<const BoundPlan&, Array<std::int64_t>, nb::handle, Array<std::uint8_t>,
-                      Array<std::uint64_t>, Array<std::uint64_t>>(),
-             "plan"_a, "indexes"_a, "facts"_a, "head_statuses"_a, "heads"_a, "payloads"_a,
-             nb::keep_alive<1, 2>())
-        .def_prop_ro("bounds", &bounds)
-        .def_prop_ro("size", &property<&SliceColumns::size>)
-        .def_prop_ro("content_size", &property<&SliceColumns::content_size>)
-        .def_prop_ro("num_decoded", &property<&SliceColumns::num_decoded>)
+    nb::class_<BoundColumns>(blocks, "SliceColumns",
+                             "The arrays that kernels need to read some blocks of a plan: see "
+                             "native/blocks/slice_columns.h.\n\n"
+                             "Blocks that the device decodes come first, grouped by codec; then "
+                             "stored and damaged ones.")
+        .def(
+            nb::init<const BoundPlan&, Array<std::int64_t>, const py::Buffer&, Array<std::uint8_t>,
+                     Array<std::uint64_t>, Array<std::uint64_t>>(),
+            "plan"_a, "indexes"_a, "facts"_a, "head_statuses"_a, "heads"_a, "payloads"_a,
+            nb::keep_alive<1, 2>(),
+            "Lays out the columns for the blocks of `plan` with these indexes.\n\n"
+            "Each block has a record (gompfs.gpu.block_source.STAGED), a BlockStatus and the "
+            "device address of what it needs to be decoded, and the device address of its payload. "
+            "Raises ValueError if there is no such block.")
+        .def_prop_ro("bounds", &bounds,
+                     "Where each column begins and ends in the memory that `write` fills.\n\n"
+                     "The columns are tasks (see gompfs.gpu.batch.describe); of each block, the "
+                     "address of its content (u64), BlockStatus (u8), size (u32) and checksum "
+                     "(u64); of each piece, the block, begin and size (u32), and the offset in the "
+                     "output (u64).")
+        .def_prop_ro("size", &property<&SliceColumns::size>, "The number of bytes of all columns.")
+        .def_prop_ro("content_size", &property<&SliceColumns::content_size>,
+                     "The number of bytes of the contents that the device decodes.")
+        .def_prop_ro("num_decoded", &property<&SliceColumns::num_decoded>,
+                     "How many blocks of each codec the device decodes, by the codec's number.")
         .def_prop_ro("num_pieces", &property<&SliceColumns::num_pieces>)
-        .def_prop_ro("has_checksums", &property<&SliceColumns::has_checksums>)
-        .def_prop_ro("indexes",
-                     [](const BoundColumns& bound) { return to_array(bound.columns.indexes()); })
+        .def_prop_ro("has_checksums", &property<&SliceColumns::has_checksums>,
+                     "Whether the checksum of any content is known.")
+        .def_prop_ro(
+            "indexes", [](const BoundColumns& bound) { return to_array(bound.columns.indexes()); },
+            "The indexes of the blocks in the plan, in the order of the columns.")
         .def(
             "write",
-            [](const BoundColumns& bound, nb::handle out, std::uint64_t content) {
+            [](const BoundColumns& bound, const py::Buffer& out, std::uint64_t content) {
                 bound.columns.write(BufferView(out, PyBUF_WRITABLE).mutable_bytes(), content);
             },
-            "out"_a, "content"_a);
+            "out"_a, "content"_a,
+            "Writes the columns to `out`, of `size` bytes. Contents will be decoded to the device "
+            "address `content`.");
 }
 
 }  // namespace gompfs

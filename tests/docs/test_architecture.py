@@ -12,7 +12,7 @@ from import_map import import_map
 
 PAGE = (ROOT / "docs/architecture.md").read_text()
 THREAD_NAME = r"(?:Thread|Executor|\.name)[^\n]*\"(gompfs-[a-z-]+?)-?(?:\{\w+\})?\""
-SUFFIXES = (".py", ".pyi", ".cpp", ".h", ".cu", ".cuh", ".sql", ".service")
+SUFFIXES = (".py", ".cpp", ".h", ".cu", ".cuh", ".sql", ".service")
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,9 @@ class _Node(NamedTuple):
 
 
 class _Handlers:
-    """Implements gompfs._native.fuse.Handlers. Thread-safe.
+    """Answers the requests that the C++ of gompfs._native.fuse.FuseServer cannot answer. Thread-safe.
+
+    A method that raises gives an error reply: see `failed`.
 
     OPENDIR has no handler, so the answer is ENOSYS, and so it is for OPEN if no files are passed through. The kernel
     then opens and closes by itself, which saves two of three requests for a small file.
@@ -87,7 +89,7 @@ class _Handlers:
     # Names and attributes
 
     def lookup(self, parent: int, name: bytes, uid: int) -> _Node:
-        """See Handlers.lookup."""
+        """Returns the entry of a directory that has a name, for a user. None as inode: there is no such name."""
         operations = self._operations(parent)
         inode = operations.lookup(parent, name, uid)
         seconds = operations.cache_seconds(parent)
@@ -97,25 +99,25 @@ class _Handlers:
         return _Node(inode, min(seconds, owner.cache_seconds(inode.ino)), owner.stored_size(inode))
 
     def getattr(self, node: int) -> _Node:
-        """See Handlers.getattr."""
+        """Returns a node, which exists."""
         operations = self._operations(node)
         inode = operations.inode(node)
         return _Node(inode, operations.cache_seconds(node), operations.stored_size(inode))
 
     def readlink(self, node: int) -> bytes:
-        """See Handlers.readlink."""
+        """Returns the target of a symlink."""
         return self._operations(node).readlink(node)
 
     def readdir(self, node: int) -> Listing:
-        """See Handlers.readdir."""
+        """Returns the entries of a directory."""
         return self._directories.listing(node)
 
     def statfs(self, node: int) -> FileSystemSize:
-        """See Handlers.statfs."""
+        """Returns the size of the file system."""
         return self._operations(node).statfs()
 
     def getxattr(self, node: int, name: bytes) -> bytes:
-        """See Handlers.getxattr."""
+        """Returns the value of an extended attribute."""
         if not self._has_xattrs:
             raise _error(errno.ENOSYS)  # ENOSYS makes the kernel stop asking: `ls -l` asks for every file
         value = self._xattrs(node).get(name)
@@ -124,7 +126,7 @@ class _Handlers:
         return value
 
     def listxattr(self, node: int, uid: int) -> tuple[list[bytes], bool]:
-        """See Handlers.listxattr."""
+        """Returns the names of extended attributes that a user may see, and whether all users see the same ones."""
         names = self._xattrs(node)
         is_same_for_all = len(visible_xattrs(names, 0)) == len(visible_xattrs(names, 1))
         return visible_xattrs(names, uid), is_same_for_all
@@ -142,39 +144,43 @@ class _Handlers:
     # Contents
 
     def open(self, node: int) -> OpenFile:
-        """See Handlers.open."""
+        """Opens a file. Returns whether `release` must be called for it, and its backing file."""
         if self._passthrough is None:
             raise _error(errno.ENOSYS)
         return self._passthrough.open(self._operations(node).archive_inode(node))
 
     def release(self, node: int) -> None:
-        """See Handlers.release."""
+        """Closes a file."""
         if self._passthrough is None:
             raise _error(errno.ENOSYS)
         self._passthrough.release(node)
 
     def read(self, node: int, file_offset: int, size: int) -> Sequence[bytes | memoryview]:
-        """See Handlers.read."""
+        """Returns up to `size` bytes of a file, in pieces."""
         operations = self._operations(node)
         pieces = operations.read(node, file_offset, size)
         operations.add_read_bytes(sum(map(len, pieces)))
         return pieces
 
     def seek(self, node: int, file_offset: int, whence: int) -> int:
-        """See Handlers.seek."""
+        """Returns the offset of the next data or hole. `whence` is that of lseek(2)."""
         return self._operations(node).seek(node, file_offset, whence)
 
     # Replies
 
     def lasts(self, node: int) -> bool:
-        """See Handlers.lasts. Returns False for a node that no longer exists."""
+        """Returns whether replies about a node stay true for the life of the mount; False for a node that is gone."""
         try:
             return self._operations(node).cache_seconds(node) == CACHE_SECONDS
         except (GompfsError, OSError):
             return False
 
     def failed(self, operation: str, error: BaseException, answer_again: Callable[[], None]) -> int | None:
-        """See Handlers.failed. A request that needs a text that is still being computed is parked."""
+        """Returns the errno to reply with when the method for a request has raised.
+
+        Returns None for a request that needs a text that is still being computed. `answer_again` is then called when
+        it can be answered.
+        """
         if isinstance(error, NotReadyError):
             error.call_later(answer_again)
             return None
@@ -185,7 +191,7 @@ class _Handlers:
         return number
 
     def refused(self, number: int) -> None:
-        """See Handlers.refused."""
+        """Called with an errno if the kernel did not take a reply."""
         if number not in (errno.ENOENT, errno.ENODEV):  # the process that made the request is gone
             log.error("the kernel refused a reply: %s", os.strerror(number))
 

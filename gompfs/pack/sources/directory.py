@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from gompfs._native.sources import (
     AnnouncedDirectory,
@@ -47,9 +47,6 @@ from gompfs.pack.sources.local_file import (
     read_xattrs,
 )
 
-if TYPE_CHECKING:
-    from gompfs._native.sources import OddFile
-
 __all__ = ["DirectorySource", "FileSource"]
 
 _MAX_OPEN_DIRECTORIES = 64
@@ -61,6 +58,11 @@ _MAX_THREADS = 64
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 # Errors of opening a file that was replaced by a symlink, a socket or a FIFO after it was listed.
 _TYPE_CHANGED = (errno.ELOOP, errno.ENXIO, errno.ENOTDIR)
+
+_Status: TypeAlias = tuple[int, int, int, int, int, int, int, int]
+_OddFile: TypeAlias = tuple[
+    bytes, int, _Status, bool, bool, int, dict[bytes, bytes], memoryview | None, bytes | None
+]  # see gompfs._native.sources.AnnouncedFiles.take
 
 
 class _Kind(enum.IntEnum):
@@ -350,7 +352,7 @@ class DirectorySource(_LocalSource):
                 finally:
                     entry.release()
 
-    def _odd_entry(self, prefix: bytes, taken: OddFile) -> LocalFileEntry | None:
+    def _odd_entry(self, prefix: bytes, taken: _OddFile) -> LocalFileEntry | None:
         """Returns the entry of a file that cannot be in a run, or None, with a warning, if it is left out."""
         name, error, status, has_xattrs, has_changed, descriptor, xattrs, content, sha256 = taken
         path = prefix + name

@@ -226,19 +226,16 @@ class ArchiveFiles:
         file: AnyPath | None = None,
         top: int = 0,
         ngram_length: int = 0,
-        begin: int = 0,
-        end: int | None = None,
         documents: Iterable[tuple[bytes, bytes]] = (),
         as_table: bool | Literal["batches"] = False,
     ) -> Any:
         """Yields the lines of a statistic as the objects that `gompfs stats --json` prints.
 
-        `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, `info` (one dict), or `words`: the
-        words of `file` from number `begin` up to `end`, exclusive. `file` restricts the statistic to one file. `top`
-        above 0 limits the output to the first lines, to the first words of each term vector, or to the first files of
-        each n-gram or document. `ngram_length` is the length of n-grams, 1 to 5, or 1 to 255 in `overlap`; 0 stands for
-        3, or 13 in `overlap`, which takes `documents` as pairs of name and text. A search without results yields
-        nothing.
+        `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, or `info` (one dict). `file`
+        restricts the statistic to one file. `top` above 0 limits the output to the first lines, to the first words of
+        each term vector, or to the first files of each n-gram or document. `ngram_length` is the length of n-grams, 1
+        to 5, or 1 to 255 in `overlap`; 0 stands for 3, or 13 in `overlap`, which takes `documents` as pairs of name and
+        text. A search without results yields nothing.
 
         With `as_table=True`, returns a pyarrow.Table with the columns of `gompfs stats --format parquet`; with
         `as_table="batches"`, a pyarrow.RecordBatchReader of the same rows, for a table that is larger than memory.
@@ -258,8 +255,6 @@ class ArchiveFiles:
                 ino,
                 ngram_length or task.ngram_length,
                 top,
-                begin=begin,
-                end=end,
                 documents=(Document(name, text) for name, text in documents),
             )
         except OptionError as error:

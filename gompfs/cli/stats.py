@@ -37,7 +37,6 @@ from gompfs.statistics.tasks import (
     NAMES,
     NAMES_OF_FILE,
     OF_FILE_FORM,
-    RANGE,
     TASKS,
     TOP,
     N,
@@ -133,9 +132,6 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
     "May be repeated: the texts are joined.",
 )
 @click.option(
-    "--range", "word_range", metavar="I:J", help="For words: print words I to J - 1 of the file, counted from 0."
-)
-@click.option(
     "--format",
     "form",
     type=click.Choice([form.value for form in Format]),
@@ -154,7 +150,6 @@ def stats_command(
     top: int | None,
     ngram_length: int | None,
     fields: tuple[str, ...],
-    word_range: str | None,
     documents: tuple[str, ...],
     build: bool,
     scheduler: str | None,
@@ -170,7 +165,7 @@ def stats_command(
     elif is_archive(name):
         raise OptionError(f"stats reads one archive; with a Dask cluster, several: {DASK} ADDRESS ARCHIVE... NAME")
     task = None if name == _LIST else task_of(name, _LIST)
-    _check_usage(task, path, top, ngram_length, word_range)
+    _check_usage(task, path, top, ngram_length)
     output = output_form(form, as_json=as_json, lists_names=task is None)
     _check_documents(task, documents, fields)
     if scheduler is not None and task is not None:
@@ -193,7 +188,7 @@ def stats_command(
         return
     with opened(target.archive, engine=engine) as opened_archive:
         path = path_in_archive(target, opened_archive, path) if is_in_mount else path
-        query = _query(opened_archive, path, top, word_range)
+        query = _query(opened_archive, path, top)
         if task is None:
             _print_names(NAMES, as_json=as_json)
         else:
@@ -268,9 +263,7 @@ def _print_built(path: str, size: int, *, as_json: bool) -> None:
         print_line(f"{display_path(path)}: {what}".encode())
 
 
-def _check_usage(
-    task: Task | None, path: str | None, top: int | None, ngram_length: int | None, word_range: str | None
-) -> None:
+def _check_usage(task: Task | None, path: str | None, top: int | None, ngram_length: int | None) -> None:
     """Raises OptionError for options that the task (None: list) does not take."""
     name = _LIST if task is None else task.name
     options = () if task is None else task.options
@@ -281,10 +274,6 @@ def _check_usage(
             raise OptionError(f"the n-grams of {name} have 1 to {task.max_ngram_length} words, not {ngram_length}")
     if FILE not in options and (path is not None or top is not None):
         raise OptionError(f"{FILE} and {TOP} have no meaning for {name}")
-    if RANGE in options and (path is None or top is not None):
-        raise OptionError(f"{name} needs {FILE}; use {RANGE}, not {TOP}, to select words")
-    if word_range is not None and RANGE not in options:
-        raise OptionError(f"{RANGE} is only for {_tasks_with(RANGE)}")
 
 
 def _check_documents(task: Task | None, documents: tuple[str, ...], fields: tuple[str, ...]) -> None:
@@ -298,22 +287,11 @@ def _check_documents(task: Task | None, documents: tuple[str, ...], fields: tupl
         raise OptionError(f"{FIELD} is only for {_tasks_with(FIELD)}")
 
 
-def _query(archive: Archive, path: str | None, top: int | None, word_range: str | None) -> StatsQuery:
+def _query(archive: Archive, path: str | None, top: int | None) -> StatsQuery:
     ino = None
     if path is not None:
         inode = archive.resolve(path, follow=True)
         if not stat.S_ISREG(inode.mode):
             raise EntryTypeError("not a regular file", archive=archive.path, path=path)
         ino = inode.ino
-    begin, end = _parse_range(word_range or ":")
-    return StatsQuery(ino, top=top or 0, begin=begin, end=end)
-
-
-def _parse_range(word_range: str) -> tuple[int, int | None]:
-    begin, colon, end = word_range.partition(":")
-    if not colon or not all(number == "" or (number.isascii() and number.isdecimal()) for number in (begin, end)):
-        raise OptionError(f"--range {word_range!r} is not I:J, I: or :J")
-    numbers = [int(number or 0) for number in (begin, end)]
-    if max(numbers) >= 1 << 63:
-        raise OptionError(f"--range {word_range!r} is too large")
-    return numbers[0], numbers[1] if end else None
+    return StatsQuery(ino, top=top or 0)

@@ -29,19 +29,14 @@ class StatsQuery:
     """The words to search for, 1 to 255 in a row."""
     documents: Iterable[Document] = ()
     """The documents whose n-grams are searched for."""
-    begin: int = 0
-    """Index of the first word to return, from 0."""
-    end: int | None = None
-    """Index after the last word to return; None for the end of the file."""
     path: bytes | None = None
     """The path to print for the file `ino`, since its other paths may be secret; None for any path of it."""
     prefix: bytes = b""
     """What the paths in indexes and term vectors begin with, to tell the files of several archives apart."""
 
     def __post_init__(self) -> None:
-        for name, number in (("top", self.top), ("begin", self.begin), ("end", self.end)):
-            if number is not None and not 0 <= number < 1 << 63:
-                raise OptionError(f"{name} must be 0 or more and fit into 63 bits, not {number}")
+        if not 0 <= self.top < 1 << 63:
+            raise OptionError(f"top must be 0 or more and fit into 63 bits, not {self.top}")
 
 
 EVERYTHING = StatsQuery()

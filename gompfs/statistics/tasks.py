@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from gompfs._native.statistics import LineMerge, PostingsTask
 from gompfs.errors import EntryTypeError, GompfsError, OptionError, display_path
 from gompfs.statistics.answering import CPU, GPU, Answering
-from gompfs.statistics.file_words import words_of_file
 from gompfs.statistics.info import MountFacts, binary_files, info
 from gompfs.statistics.overlap import overlap_of_documents, phrase
 from gompfs.statistics.postings import from_postings, tfidf
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from gompfs.grammar import Grammar
     from gompfs.statistics.resident_text import ResidentText
 
-FILE, TOP, N, RANGE, FIELD = "--file", "--top", "--n", "--range", "--field"
+FILE, TOP, N, FIELD = "--file", "--top", "--n", "--field"
 """The options of `gompfs stats` that a task can take."""
 
 
@@ -201,15 +200,6 @@ _ROWS = (
         takes_documents=True,
         ngram_length=13,
         max_ngram_length=MAX_SEARCHED_LENGTH,
-    ),
-    Task(
-        "words",
-        "the words of the file given with --file, one per line; not in a mount",
-        (_WORD,),
-        "as in the file",
-        (FILE, RANGE),
-        words_of_file,
-        in_mount=False,
     ),
     Task(
         "binary-files",

@@ -20,7 +20,6 @@
 #include "statistics/parts_word_count_report.h"
 #include "statistics/task_report.h"
 #include "statistics/word_count_report.h"
-#include "statistics/words_report.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -104,13 +103,6 @@ void check_words(const StoredText& parts, const py::Buffer& extents, const py::B
     });
 }
 
-Report* of_words(const std::vector<const Grammar*>& grammars, std::uint64_t ino,
-                 std::uint64_t begin, std::uint64_t end) {
-    std::unique_ptr<Report> report;
-    run_interruptibly([&] { report = std::make_unique<WordsReport>(grammars, ino, begin, end); });
-    return report.release();
-}
-
 }  // namespace
 
 void bind_report(nb::module_& statistics) {
@@ -156,9 +148,6 @@ void bind_report(nb::module_& statistics) {
                    "Compares the words that are stored in parts with the words of their text, and "
                    "with each other: see gompfs._native.grammar.read_parts_grammar. Raises "
                    "ValueError, naming what is wrong.");
-    statistics.def("words_report", &of_words, "grammars"_a, "ino"_a, "begin"_a, "end"_a,
-                   nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership,
-                   "Returns the words `begin` to `end` - 1 of a file, each on a line.");
 }
 
 }  // namespace gompfs

@@ -89,7 +89,8 @@ std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes fa
 std::vector<std::uint8_t> check_contents(std::span<const Bytes> blocks, Bytes offsets, Bytes out,
                                          unsigned num_threads);
 
-// Returns whether all items of a column of compressed_size (u32) are possible sizes of blocks.
-bool are_possible_block_sizes(Bytes sizes);
+// Returns whether all blocks, given by columns of archive_offset (u64) and compressed_size (u32),
+// have possible sizes and end at data_end or before.
+bool are_possible_block_ranges(Bytes offsets, Bytes sizes, std::uint64_t data_end);
 
 }  // namespace gompfs

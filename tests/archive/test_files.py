@@ -191,7 +191,6 @@ def test_files_are_for_reading_and_seeking(files: ArchiveFiles, tmp_path: Path) 
         (lambda files: files.stats("no such"), OptionError),
         (lambda files: files.stats("word"), OptionError),
         (lambda files: files.stats("files/small/01/inverted_index"), OptionError),
-        (lambda files: files.stats("words"), OptionError),
         (lambda files: files.stats("metrics"), OptionError),
         (lambda files: files.stats("wordcount", top=-1), ValueError),
         (lambda files: files.stats("wordcount", file="big/noise"), StatsUnavailableError),
@@ -290,7 +289,6 @@ def test_statistics(tmp_path: Path) -> None:
         assert in_one == Counter(words[3]) == {x["word"]: x["count"] for x in files.stats("files/03/wordcount")}
         found = {tuple(line["words"]): line["count"] for line in files.stats("sequence_count", ngram_length=2)}
         assert found == pairs
-        assert list(files.stats("words", file="07", begin=3, end=6)) == words[7][3:6]
         holding = {line["file"]: line["count"] for line in files.stats("word/grün")}
         assert holding == {f"{n:02d}": text.count("grün") for n, text in enumerate(words)}
         assert {"file", "count"} == set(next(files.stats("phrase/to be")))

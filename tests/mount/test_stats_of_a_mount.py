@@ -79,7 +79,6 @@ FOR_THE_ARCHIVE = [
     ("tfidf", "--top", "1"),
     ("term_vector", "--top", "1"),
     ("inverted_index", "--file", "dir/one"),
-    ("words", "--file", "dir/one", "--range", "1:4"),
     ("word/be", "--file", "dir/one"),
     ("wordcount", "--engine", "cpu"),
     ("overlap", __file__),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -98,32 +96,6 @@ def test_searches(archive: tuple[Path, dict[str, bytes]]) -> None:
         assert compute(b"word/to", opened, StatsQuery(top=2)).read().count(b"\n") == 2
 
 
-def test_ranges_of_words(archive: tuple[Path, dict[str, bytes]]) -> None:
-    path, contents = archive
-    with Archive(path) as opened:
-        for name in ("empty", "one", "long", "dir/sub/3", "dir/sub/39", "dir/large"):
-            words = split_words(contents[name])
-            ino = opened.resolve(name).ino
-            middle, last = len(words) // 2, max(len(words) - 2, 0)
-            for begin, end in [(0, None), (0, 1), (1, 3), (middle, middle + 5), (last, 10**9), (5, 2)]:
-                found = compute(b"words", opened, StatsQuery(ino=ino, begin=begin, end=end)).read()
-                assert found == b"".join(word + b"\n" for word in words[begin:end]), (name, begin, end)
-
-
-def test_words_of_a_file_in_several_parts(tmp_path: Path) -> None:
-    """Each part contains a passage of the file, and long and deep rules."""
-    text = b" ".join(b"%d" % (number % 5000) for number in range(3_500_000))
-    (tmp_path / "text").write_bytes(text)
-    words = text.split(b" ")
-    with Archive(pack(tmp_path / "a.gomp", tmp_path / "text")) as opened:
-        ino = opened.resolve("text").ino
-        for begin in (0, 1_700_000, 2_000_001, 3_499_990):
-            found = compute(b"words", opened, StatsQuery(ino=ino, begin=begin, end=begin + 70_000)).read()
-            assert found == b"".join(word + b"\n" for word in words[begin : begin + 70_000])
-        pairs = Counter(itertools.pairwise(words))
-        assert compute(b"phrase/4999 0", opened).read() == b"text\t%d\n" % pairs[b"4999", b"0"]
-
-
 def test_tfidf(archive: tuple[Path, dict[str, bytes]]) -> None:
     path, contents = archive
     with Archive(path) as opened:
@@ -182,9 +154,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert run_gompfs("stats", archive, "word/x/y") == b"b/c\t1\n"
     assert run_gompfs("stats", archive, "phrase/to be", "--top", "1") == b"a\t2\n"
     assert run_gompfs("stats", archive, "files/b/c/wordcount") == b"be\t2\nx/y\t1\n"
-    assert run_gompfs("stats", archive, "words", "--file", "a", "--range", "2:4") == b"or\nnot\n"
-    assert run_gompfs("stats", archive, "words", "--file", "a", "--range", "4:") == b"to\nbe\n"
-    assert json.loads(run_gompfs("stats", archive, "words", "--file", "a", "--range", ":1", "--json")) == ["to"]
     assert json.loads(run_gompfs("stats", archive, "word/not", "--json")) == [{"file": "a", "count": 1}]
     assert json.loads(run_gompfs("stats", archive, "tfidf", "--top", "1", "--json"))[0] == {
         "file": "a",
@@ -195,11 +164,6 @@ def test_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("words",), 2, b"--file"),
-        (("words", "--file", "a", "--range", "3"), 2, b"--range '3' is not I:J"),
-        (("words", "--file", "a", "--range", "-1:2"), 2, b"is not I:J"),
-        (("words", "--file", "a", "--range", f"0:{10**30}"), 2, b"too large"),
-        (("sort", "--range", "1:2"), 2, b"--range is only for words"),
         (("phrase/" + " ".join("a" * 256),), 2, b"1 to 255 words, not 256"),
         (("files/nowhere/sort",), 1, b"nowhere"),
         (("files/a/inverted_index",), 2, b"unknown statistic"),

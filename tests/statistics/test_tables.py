@@ -161,18 +161,11 @@ def test_commands_and_python_give_the_same_table(archive: Path) -> None:
     assert run_gompfs("stats", archive, "wordcount", "--format", "text") == run_gompfs("stats", archive, "wordcount")
 
 
-def test_facts_and_words(tmp_path: Path) -> None:
+def test_facts(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"to be or not to be")
     archive = pack(tmp_path / "a.gomp", tmp_path / "file")
     facts = json.loads(run_gompfs("stats", archive, "info", "--format", "jsonl"))
     assert facts["entries"] == json.loads(run_gompfs("stats", archive, "info", "--json"))["entries"]
-    words = run_gompfs("stats", archive, "words", "--file", "file", "--range", "1:3", "--format", "jsonl")
-    assert words == b'"be"\n"or"\n'
-    with gompfs.open(archive) as files:
-        assert (
-            files.stats("words", file="file", as_table=True)["word"].to_pylist()
-            == b"to be or not to be".decode().split()
-        )
 
 
 def test_duckdb_and_pandas_read_them(tmp_path: Path, archive: Path) -> None:

@@ -61,6 +61,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> object:
     """Returns an exported class. The first access imports its module."""
     if name == "BufferCodec":
@@ -81,14 +85,14 @@ def open(  # noqa: A001 - zipfile, tarfile and others use this name too
     verify: bool = False,
     cache_size: int = 64 << 20,
     gpu_memory: int | None = None,
-    gpu_resident: str = "off",
+    gpu_resident: str = "auto",
 ) -> ArchiveFiles:
     """Open an archive for reading. Raises GompfsError if it is damaged, OSError if the file cannot be opened.
 
     `engine` selects the decoder, with the values of the option `--engine`. With `verify`, decoded bytes are also
     compared with their checksums. `cache_size` is the capacity of the cache of decoded blocks, in bytes. `gpu_memory`
     limits what a GPU may use, in bytes (None: half of the free memory). `gpu_resident` says which compressed blocks
-    stay in its memory: none (`off`), as many as fit (`auto`), or all (`on`), else the GPU is refused.
+    stay in its memory: as many as fit (`auto`), none (`off`), or all (`on`), else the GPU is refused.
     """
     from os.path import getsize
 

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, AnyStr, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Any, AnyStr, Literal, TypeVar, overload
 
 from gompfs.archive import Archive
 from gompfs.archive.entries import names_in
@@ -28,12 +28,14 @@ from gompfs.model import Inode
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow
     from numpy.typing import NDArray
 
     from gompfs.arrays import ArrayReader, Arrays
     from gompfs.arrays.ranges import FileOrRange
     from gompfs.options import GpuOptions
     from gompfs.search import LineMatch
+    from gompfs.statistics.records import Record
 
 Name = TypeVar("Name", bound=str | bytes)
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -50,7 +52,7 @@ class ArchiveFiles:
     def __init__(self, archive: Archive, gpu: GpuOptions | None = None) -> None:
         """Serve the files of `archive`. `close` closes the archive too.
 
-        `gpu` says what `read_many` may use of a GPU that is not the archive's engine; by default, no blocks stay there.
+        `gpu` says what `read_many` may use of a GPU that is not the archive's engine; by default, blocks stay there.
         """
         self._archive = archive
         self._gpu = gpu
@@ -216,8 +218,44 @@ class ArchiveFiles:
         from gompfs.arrays import ArrayReader
         from gompfs.options import GpuOptions
 
-        gpu = self._gpu or GpuOptions(resident="off")
+        gpu = self._gpu or GpuOptions()
         return ArrayReader(self._archive, lambda path: self.file_inode(path).ino, gpu)
+
+    @overload
+    def stats(
+        self,
+        name: str,
+        *,
+        file: AnyPath | None = None,
+        top: int = 0,
+        ngram_length: int = 0,
+        documents: Iterable[tuple[bytes, bytes]] = (),
+        as_table: Literal[False] = False,
+    ) -> Iterator[Record]: ...
+
+    @overload
+    def stats(
+        self,
+        name: str,
+        *,
+        file: AnyPath | None = None,
+        top: int = 0,
+        ngram_length: int = 0,
+        documents: Iterable[tuple[bytes, bytes]] = (),
+        as_table: Literal[True],
+    ) -> pyarrow.Table: ...
+
+    @overload
+    def stats(
+        self,
+        name: str,
+        *,
+        file: AnyPath | None = None,
+        top: int = 0,
+        ngram_length: int = 0,
+        documents: Iterable[tuple[bytes, bytes]] = (),
+        as_table: Literal["batches"],
+    ) -> pyarrow.RecordBatchReader: ...
 
     def stats(
         self,
@@ -228,8 +266,8 @@ class ArchiveFiles:
         ngram_length: int = 0,
         documents: Iterable[tuple[bytes, bytes]] = (),
         as_table: bool | Literal["batches"] = False,
-    ) -> Any:
-        """Yields the lines of a statistic as the objects that `gompfs stats --json` prints.
+    ) -> Iterator[Record] | pyarrow.Table | pyarrow.RecordBatchReader:
+        """Yields the lines of a statistic as the objects that `gompfs stats --json` prints: dicts, or strings.
 
         `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, or `info` (one dict). `file`
         restricts the statistic to one file. `top` above 0 limits the output to the first lines, to the first words of

@@ -68,7 +68,11 @@ FACTS = (Column("name", ColumnType.WORD), Column("value", ColumnType.WORD))
 """The columns of a line of facts, if they are listed as lines."""
 
 
-def records(columns: Columns, text: Iterable[bytes]) -> Iterator[Any]:
+Record = dict[str, Any] | str
+"""One line: its fields by their names, or the only field."""
+
+
+def records(columns: Columns, text: Iterable[bytes]) -> Iterator[Record]:
     """Yields one value per line of `text`, which is given in pieces.
 
     The values are dicts; strings, if there is a single column. Without columns, the lines are facts `name<TAB>value`

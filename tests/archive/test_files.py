@@ -339,6 +339,7 @@ def test_errors_are_in_the_package() -> None:
     assert gompfs.GompfsError is ArchiveFormatError.__mro__[1]
     known = {name for name, value in vars(gompfs_errors).items() if isinstance(value, type) and name != "Any"}
     assert {name for name in gompfs.__all__ if name.endswith("Error")} == known
+    assert dir(gompfs) == sorted(gompfs.__all__)
     code = "import gompfs, sys; assert 'gompfs.errors' not in sys.modules; gompfs.GompfsError"
     subprocess.run([sys.executable, "-P", "-c", code], check=True, env={**os.environ, "PYTHONPATH": PACKAGE_PARENT})
     with pytest.raises(AttributeError):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gompfs.arrays.ranges import FileOrRange
     from gompfs.options import GpuOptions
     from gompfs.search import LineMatch
+    from gompfs.search.search_memory import SearchMemory
     from gompfs.statistics.records import Record
 
 Name = TypeVar("Name", bound=str | bytes)
@@ -378,7 +379,14 @@ class ArchiveFiles:
             order=Order.PATH if sort == "path" else Order.STREAM,
         )
         prefix = b"/".join(names_in(os.fspath(path)))
-        return line_matches(ArchiveSearch(self.archive, query, [(prefix, self.inode(path).ino)]))
+        roots = [(prefix, self.inode(path).ino)]
+        return line_matches(ArchiveSearch(self.archive, query, roots, memory=self._search_memory))
+
+    @cached_property
+    def _search_memory(self) -> SearchMemory:
+        from gompfs.search.search_memory import SearchMemory
+
+        return SearchMemory(self._archive)
 
     def inode(self, path: AnyPath, *, follow_symlinks: bool = True) -> Inode:
         """Returns the inode at a path: all stored attributes of the entry."""

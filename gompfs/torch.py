@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from gompfs.archive import Archive
 from gompfs.archive.index_arrays import all_extents, file_sizes
+from gompfs.arrays.caller_memory import device_number
 from gompfs.arrays.line_index import LineIndex
-from gompfs.arrays.memory import device_number
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, EntryNotFoundError, OptionError
 from gompfs.files import AnyPath, ArchiveFiles

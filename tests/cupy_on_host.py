@@ -7,11 +7,12 @@ kernels are replaced by the CPU's decoders, which find the header of a block bef
 from __future__ import annotations
 
 import ctypes
+import itertools
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -113,12 +114,12 @@ def module() -> ModuleType:
     cupy = ModuleType("cupy")
     cupy.__dict__.update(
         ndarray=HostArray, empty=empty, asarray=np.asanyarray, uint8=np.uint8, uint32=np.uint32, uint64=np.uint64,
-        RawKernel=object, get_default_memory_pool=lambda: SimpleNamespace(get_limit=lambda: 0),
+        RawKernel=object, get_default_memory_pool=lambda: SimpleNamespace(get_limit=lambda: 0, malloc=None),
     )  # fmt: skip
     cupy.cuda = SimpleNamespace(
         Device=HostDeviceContext, Stream=Stream, Event=Event, ExternalStream=lambda _address: Stream(),
         get_current_stream=lambda _number: Stream(), memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-        alloc_pinned_memory=bytearray, stream=SimpleNamespace(Stream=Stream),
+        alloc_pinned_memory=bytearray, stream=SimpleNamespace(Stream=Stream), using_allocator=lambda _: nullcontext(),
     )  # fmt: skip
     return cupy
 
@@ -147,63 +148,51 @@ class FakeHeads:
         return np.array(addresses, np.uint64), np.array(statuses, np.uint8)
 
 
-class FakeKernels:
-    """See RangeKernels."""
+def fake_device(library: Path, *, capacity: int = 0, slice_bytes: int = 1 << 20, num_heads: int = 100) -> Any:
+    """Returns a stand-in for a Device. `num_heads` is for FakeHeads, `capacity` for the store of payloads."""
+    from gompfs.gpu.decode.device import Device
+    from gompfs.gpu.decode.payload_store import PayloadStore
+    from gompfs.gpu.decode.slots import DecodeSlot
 
-    def __init__(self, library: Path) -> None:
-        self._device = HostDevice(library)
+    class FakeDevice(Device):
+        name = "the stand-in"
+        number = 0
 
-    def gather(self, num_pieces: int, *arguments: NDArray[Any]) -> None:
-        self._device.launch("reading/gather_pieces", "gather_pieces", num_pieces, *arguments, np.uint32(num_pieces))
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+            self.lenders = []
+            self.store = PayloadStore(capacity)
+            self.heads = FakeHeads(num_heads)  # type: ignore[assignment]
+            self.slots = [DecodeSlot() for _ in range(6)]
+            self.turns = itertools.cycle(self.slots)
+            self.stream = Stream()
+            self.slice_bytes = slice_bytes
+            self._host = HostDevice(library)
 
-    def check(self, num_blocks: int, *arguments: NDArray[Any]) -> None:
-        self._device.launch("reading/check_contents", "check_contents", num_blocks, *arguments, np.uint32(num_blocks))
+        def release(self) -> None:
+            for slot in self.slots:
+                slot.release()
 
+        def launch(self, codec: object, arguments: Sequence[Any], num_blocks: int) -> None:
+            """Decodes blocks as the kernels would."""
+            _, payloads, sizes, output, offsets, output_sizes, statuses, _, *heads = arguments
+            for number in range(num_blocks):
+                address, size = int(payloads[number]) - BLOCK_HEADER_SIZE, int(sizes[number]) + BLOCK_HEADER_SIZE
+                block = ctypes.string_at(address, size)
+                symbols = self.heads.loaded[int(heads[0][number])] if heads else None  # type: ignore[attr-defined]
+                start = int(offsets[number])
+                out = np.asarray(output)[start : start + int(output_sizes[number])]
+                (status,) = _codec.decode_blocks([block], memoryview(out.view(np.ndarray)), False, 1, None, [symbols])
+                statuses[number] = status
 
-class FakeDevice:
-    """See Device: what range_reader.py uses of it. `num_heads` is for FakeHeads.
+        def gather(self, num_pieces: int, *arguments: NDArray[Any]) -> None:
+            self._host.launch("reading/gather_pieces", "gather_pieces", num_pieces, *arguments, np.uint32(num_pieces))
 
-    `slice_bytes` makes the slices of a RangeDevice small.
-    """
+        def check(self, num_blocks: int, *arguments: NDArray[Any]) -> None:
+            threads = num_blocks * 32
+            self._host.launch("reading/check_contents", "check_contents", threads, *arguments, np.uint32(num_blocks))
 
-    name = "the stand-in"
-    number = 0
-
-    def __init__(self, library: Path, *, capacity: int = 0, slice_bytes: int = 1 << 20, num_heads: int = 100) -> None:
-        from gompfs.gpu.device import PayloadStore
-        from gompfs.gpu.range_slots import range_device
-
-        self.lock = threading.Lock()
-        self.store = PayloadStore(capacity)
-        self.heads = FakeHeads(num_heads)
-        self.slots_beside: list[Any] = []
-        self.ranges = None
-        ranges = range_device(self)  # type: ignore[arg-type]
-        ranges.kernels = FakeKernels(library)  # type: ignore[assignment]
-        ranges.slice_bytes = slice_bytes
-
-    def synchronize(self) -> None:
-        for slot in self.slots_beside:
-            slot.stream.synchronize()
-
-    def take_back(self) -> bool:
-        return False
-
-    def release(self) -> None:
-        for slot in self.slots_beside:
-            slot.release()
-
-    def launch(self, codec: object, arguments: tuple[Any, ...], num_blocks: int) -> None:
-        """Decodes blocks as the kernels would."""
-        _, payloads, sizes, output, offsets, output_sizes, statuses, _, *heads = arguments
-        for number in range(num_blocks):
-            address, size = int(payloads[number]) - BLOCK_HEADER_SIZE, int(sizes[number]) + BLOCK_HEADER_SIZE
-            block = ctypes.string_at(address, size)
-            symbols = self.heads.loaded[int(heads[0][number])] if heads else None
-            start = int(offsets[number])
-            out = np.asarray(output)[start : start + int(output_sizes[number])]
-            (status,) = _codec.decode_blocks([block], memoryview(out.view(np.ndarray)), False, 1, None, [symbols])
-            statuses[number] = status
+    return FakeDevice()
 
 
 @contextmanager

@@ -319,7 +319,8 @@ def gpus_on_host(count: int, library: Path, memory: int = 1 << 30) -> Iterator[G
     gpus = Gpus(count, memory, library)
     with cupy_on_host(_module(gpus)):
         from gompfs.engine.gpu import GpuEngine
-        from gompfs.gpu import cuda, device
+        from gompfs.gpu.decode import device
+        from gompfs.gpu.device import cuda
 
         with (
             patch.object(device, "HeadStore", lambda *_: gpus.current.heads),

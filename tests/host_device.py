@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs.gpu.arrays import Tile, as_argument
+from gompfs.gpu.device.arrays import Tile, as_argument
 
 _THREADS_PER_CTA = 64
 _MAX_CTAS = 3

@@ -3,79 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 from host_device import HostDevice
 from numpy.typing import NDArray
 
-from gompfs._native.parts import SymbolTable
-from gompfs.codec.block import Buffer
-from gompfs.codec.stored_head import StoredHead
 from gompfs.engine.cpu import CpuEngine
-from gompfs.gpu.block_source import BlockSource, BlockSymbols
+from gompfs.gpu.decode.block_source import BlockSource
+from gompfs.gpu.device.arrays import DecodedText
 
 _ALIGNMENT = 32
 
 
 class HostTextDevice(HostDevice):
-    """See TextDevice. Bytes between blocks are neither newlines nor NUL."""
+    """See TextDevice."""
 
-    def decode_blocks(
-        self,
-        blocks: Sequence[Buffer],
-        sizes: NDArray[np.integer[Any]],
-        symbols: Sequence[SymbolTable | None] | None = None,
-    ) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8]]:
+    def decoder(self, source: BlockSource) -> HostTextDecoder:
+        return HostTextDecoder(source)
+
+
+class HostTextDecoder:
+    """See TextDecoder. Bytes between blocks are neither newlines nor NUL."""
+
+    def __init__(self, source: BlockSource) -> None:
+        self._source = source
+
+    def decode(self, numbers: NDArray[np.uint64]) -> DecodedText:
+        sizes = self._source.uncompressed_sizes[numbers].astype(np.int64)
         padded = -(-sizes // _ALIGNMENT) * _ALIGNMENT
-        places = np.cumsum(padded) - padded
+        offsets = (np.cumsum(padded) - padded).astype(np.uint64)
         content = np.full(int(padded.sum()), ord("#"), np.uint8)
-        engine = CpuEngine(1)
-        statuses = np.zeros(len(blocks), np.uint8)
-        of_blocks = [None] * len(blocks) if symbols is None else symbols
-        for number, (block, start, size) in enumerate(zip(blocks, places, sizes, strict=True)):
-            out = content[start : start + size].data
-            (statuses[number],) = engine.decode_blocks([block], out, sizes=[size], symbols=[of_blocks[number]])
-        return content, places.astype(np.uint64), statuses
-
-    def stage(self, source: BlockSource, numbers: NDArray[np.uint64]) -> StagedOnHost:
-        sizes = source.compressed_sizes[numbers].astype(np.uint64)
-        ends = np.cumsum(sizes, dtype=np.uint64)
-        memory = np.empty(int(sizes.sum()), np.uint8)
-        facts = source.begin_staging(numbers, ends - sizes, memory.data)()
-        blocks = [memory[end - size : end].data for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)]
-        return StagedOnHost(blocks, source.uncompressed_sizes[numbers], facts["status"], source.symbols(numbers))
-
-    def decode_staged(
-        self, staged: StagedOnHost
-    ) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8], HostKeptBlocks | None]:
-        opened = [each.open_on_host() if isinstance(each, StoredHead) else (each, 0) for each in staged.symbols.symbols]
-        opened.append((None, 0))  # of blocks that need nothing
-        symbols = [opened[index] for index in staged.symbols.indexes]
-        content, offsets, statuses = self.decode_blocks(staged.blocks, staged.sizes, [table for table, _ in symbols])
-        of_symbols = np.maximum(staged.symbols.statuses, np.array([status for _, status in symbols], np.uint8))
-        statuses = np.maximum(np.maximum(statuses, of_symbols), staged.statuses.astype(np.uint8))
-        return content, offsets, statuses, None if statuses.any() else HostKeptBlocks(content)
-
-
-class StagedOnHost(NamedTuple):
-    """What HostTextDevice.stage returns."""
-
-    blocks: list[memoryview]
-    sizes: NDArray[np.unsignedinteger[Any]]
-    statuses: NDArray[np.uint32]
-    symbols: BlockSymbols
-
-
-class HostKeptBlocks:
-    """See KeptBlocks. Tests may change `is_valid`."""
-
-    def __init__(self, content: NDArray[Any]) -> None:
-        self._content = content
-        self.is_valid = True
-
-    def decode(self) -> NDArray[Any]:
-        return self._content
+        packed = np.empty(int(sizes.sum()), np.uint8)
+        statuses = np.array(self._source.decode(numbers, packed.data, verify=False), np.uint8)
+        begin = 0
+        for offset, size in zip(offsets.tolist(), sizes.tolist(), strict=True):
+            content[offset : offset + size] = packed[begin : begin + size]
+            begin += size
+        return DecodedText(content, offsets, lambda: statuses)
 
 
 class HostResidentMemory:
@@ -110,10 +74,6 @@ class HostAccelerator:
 
     def arrays(self, num_symbols: int) -> HostDevice:
         self.asked.append(num_symbols)
-        return self._device
-
-    def text(self, num_bytes: int) -> HostTextDevice:
-        assert isinstance(self._device, HostTextDevice)
         return self._device
 
     def search(self, num_bytes: int) -> Sequence[HostTextDevice]:

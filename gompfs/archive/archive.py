@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -38,8 +38,6 @@ from gompfs.model import (
 if TYPE_CHECKING:
     from gompfs._native.index import FileRows
     from gompfs.archive.part_heads import AnyPartHeads
-    from gompfs.archive.text_on_device import TextOnDevice
-    from gompfs.gpu.arrays import TextDevice
 
 
 class Archive(Entries):
@@ -126,8 +124,6 @@ class Archive(Entries):
             heads=self._open_heads(),
         )
         self._opened_blocks = self._start_blocks()
-        self._blocks_on_cpu: BlockService | None = None
-        self._texts_on_devices: list[TextOnDevice] = []
         self._stored_sizes: StoredSizes | None = None
 
     def _read_index(self) -> IndexReader:
@@ -168,27 +164,14 @@ class Archive(Entries):
             self._open_again()
         return self._opened_blocks
 
-    @property
     def blocks_on_cpu(self) -> BlockService:
-        """The decoded blocks of the stream, which the CPU decodes if the archive is a local file.
+        """Returns the decoded blocks of the stream, which the CPU decodes if the archive is a local file.
 
-        They are for readers of few blocks that are far from each other. They have a cache of their own.
+        They are for readers of few blocks that are far from each other. They have a cache of their own, unless the CPU
+        decodes all blocks.
         """
         blocks = self.blocks
-        if self.engine.decodes_on_cpu(self.block_size):
-            return blocks
-        with self._opening:
-            self._blocks_on_cpu = self._blocks_on_cpu or self._start_blocks(on_cpu=True)
-            return self._blocks_on_cpu
-
-    def texts_on_devices(self, devices: Sequence[TextDevice]) -> list[TextOnDevice]:
-        """Returns the blocks of the stream as text in the memory of devices, divided among them."""
-        from gompfs.archive.text_on_device import texts_on_devices  # needs NumPy
-
-        with self._opening:
-            if [text.device for text in self._texts_on_devices] != list(devices):
-                self._texts_on_devices = texts_on_devices(self, devices)
-            return self._texts_on_devices
+        return blocks if self.engine.decodes_on_cpu(self.block_size) else self._start_blocks(on_cpu=True)
 
     @property
     def index(self) -> IndexReader:
@@ -218,7 +201,6 @@ class Archive(Entries):
                 self._opened_index = self._read_index()
                 self.stored.heads = self._open_heads()
                 self._opened_blocks = self._start_blocks()
-                self._blocks_on_cpu, self._texts_on_devices = None, []
             except GompfsError as error:
                 error.archive = error.archive or self.path
                 raise
@@ -231,10 +213,7 @@ class Archive(Entries):
             is_inherited = self._is_inherited
         if not was_closed:
             if not is_inherited:
-                self._texts_on_devices = []
                 self._opened_blocks.close()
-                if self._blocks_on_cpu is not None:
-                    self._blocks_on_cpu.close()
                 self._opened_index.close()
             self._file.close()
 

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gompfs.arrays.memory import device_memory, device_number, host_bytes, host_memory
+from gompfs.arrays.caller_memory import device_memory, device_number, host_bytes, host_memory
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus, Codec, CodecOptions, parse_block_header
 from gompfs.codec.codecs import DEFAULT_BLOCK_SIZE, DEFAULT_LEVEL, MIN_BLOCK_SIZE
 from gompfs.codec.constants import MAX_BLOCK_SIZE
 from gompfs.engine import Engine, select_engine
+from gompfs.engine.selection import select_device
 from gompfs.errors import ArchiveFormatError, CorruptBlockError, OptionError
+from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
-    from gompfs.gpu.arrays import Array
+    from gompfs.gpu.device.arrays import Array
 
 _HEADER = struct.Struct("<4sB3sQ")
 _MAGIC, _VERSION, _RESERVED = b"GBUF", 1, bytes(3)
@@ -31,7 +33,7 @@ _CODECS = (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE)
 class BufferCodec:
     """Compresses and decompresses buffers. Thread-safe, and picklable.
 
-    `codec` is `gompresso-bit` (smaller) or `gompresso-byte` (faster), `level` 1 (fastest) to 9 (smallest). Buffers are
+    `codec` is `gompresso-bit` (smaller) or `gompresso-byte` (faster), `level` 1 (fastest) to 8 (smallest). Buffers are
     cut into blocks of `block_size` bytes, which threads or a GPU process at once. `device` is `cpu`, or `cuda:0` for
     the CUDA device 0: then buffers of that device or of the host are compressed on it, except at the highest levels,
     and decompressed into its memory. Either decompresses what the other has compressed. `num_threads` limits the
@@ -99,20 +101,13 @@ class BufferCodec:
     def _decode_on_device(
         self, blocks: Sequence[memoryview], sizes: Sequence[int], out: Any
     ) -> tuple[Array, Sequence[int]]:
-        """Blocks of equal sizes, which are multiples of 32, are next to each other in what the device decodes."""
-        size = sum(sizes)
-        target = None if out is None else device_memory(out, self._number or 0, size)
-        accelerator = self._engine.accelerator
-        device = None if accelerator is None else accelerator.text(size)
-        assert device is not None, "an engine with a GPU has it for text"
-        with device:
-            decoded, _, statuses = device.decode_blocks(blocks, np.array(sizes, np.int64))
-            content = decoded[:size]
-            if target is not None:
-                target[:] = content
-                content = target
-            device.synchronize()
-        return content, statuses.tolist()
+        from gompfs.gpu.decode.buffers import decode_to_array
+        from gompfs.gpu.device.caller_arrays import allocate, as_stream
+
+        number, size = self._number or 0, sum(sizes)
+        content = allocate(size, number, as_stream(None, number)) if out is None else device_memory(out, number, size)
+        device = select_device(number, self._engine, GpuOptions(resident="off"))
+        return content, decode_to_array(device, blocks, sizes, content, self._engine.num_threads).tolist()
 
     @property
     def _engine(self) -> Engine:

@@ -9,17 +9,17 @@ import numpy as np
 
 from gompfs._native.blocks import RangePlan
 from gompfs.archive import Archive
-from gompfs.archive.staged_blocks import StagedBlocks
-from gompfs.arrays.memory import device_memory
+from gompfs.arrays.caller_memory import device_memory
 from gompfs.arrays.result import Arrays
 from gompfs.codec import BlockStatus
-from gompfs.gpu.device_memory import allocate, as_stream
-from gompfs.gpu.range_reader import RangeReader
-from gompfs.gpu.range_slots import range_device
+from gompfs.gpu.decode.archive_source import ArchiveSource
+from gompfs.gpu.decode.outputs import DeviceOutput
+from gompfs.gpu.decode.plan_decoder import PlanDecoder
+from gompfs.gpu.device.caller_arrays import allocate, as_stream
 
 if TYPE_CHECKING:
-    from gompfs.gpu.device import Device
-    from gompfs.gpu.range_reader import RangeRead
+    from gompfs.gpu.decode.device import Device
+    from gompfs.gpu.decode.plan_decoder import Decoding
 
 DamageAt = Callable[[int, BlockStatus], Exception]
 """Returns the error for a damaged block of a plan."""
@@ -30,9 +30,9 @@ class DeviceReader:
 
     def __init__(self, archive: Archive, device: Device) -> None:
         """`device` decodes the blocks."""
-        self._source = StagedBlocks(archive)
+        self._source = ArchiveSource(archive, archive.engine.num_threads)
         self._number = device.number
-        self._reader = RangeReader(range_device(device), self._source, verify=archive.verifies_content)
+        self._decoder = PlanDecoder(device, self._source, verify=archive.verifies_content)
 
     def read(self, plan: RangePlan, out: Any, stream: Any, locate: Callable[[], None], error_of: DamageAt) -> Arrays:
         """Reads the ranges of a plan. `locate` finds its pieces, or raises an error."""
@@ -41,7 +41,9 @@ class DeviceReader:
         data = allocate(size, self._number, on_stream) if out is None else device_memory(out, self._number, size)
         locate()
         self._check_ends(plan, error_of)
-        read = self._reader.read(plan, data, on_stream)
+        holes = zip(*np.split(plan.holes, 2), strict=True)
+        output = DeviceOutput(data, in_place=False, holes=[(int(target), int(size)) for target, size in holes])
+        read = self._decoder.decode(plan, plan.blocks, output, on_stream)
         arrays = Arrays(data, plan.offsets, f"cuda:{self._number}", lambda: _settle(plan, read, error_of), on_stream)
         return arrays.wait() if stream is None else arrays
 
@@ -52,7 +54,7 @@ class DeviceReader:
             raise error_of(block, BlockStatus.OK)
 
 
-def _settle(plan: RangePlan, read: RangeRead, error_of: DamageAt) -> None:
+def _settle(plan: RangePlan, read: Decoding, error_of: DamageAt) -> None:
     read.wait()
     damaged = np.flatnonzero(read.statuses)
     if damaged.size:

@@ -2,7 +2,7 @@
 
 All ranges together become one plan (native/blocks/range_plan.h): the different blocks that have bytes of them, and
 which piece of each block goes where. On the CPU, C++ threads decode the blocks straight into the result where a block
-is one piece of it. A GPU decodes them into its memory, and a kernel moves the pieces (gpu/range_reader.py).
+is one piece of it. A GPU decodes them into its memory, and a kernel moves the pieces (gpu/decode/plan_decoder.py).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from gompfs._native.blocks import RangePlan, ReadFailure
 from gompfs.archive import Archive
-from gompfs.arrays.memory import device_number, host_memory
+from gompfs.arrays.caller_memory import device_number, host_memory
 from gompfs.arrays.ranges import AnyPath, FileOrRange, Ranges
 from gompfs.arrays.result import Arrays
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, CorruptIndexError, GompfsError, OptionError, display_path
-from gompfs.gpu.spread import cut_evenly, run_together
+from gompfs.gpu.device.spread import cut_evenly, run_together
 from gompfs.memory import ALWAYS_FREE, check_memory_for, free_memory
 from gompfs.options import GpuOptions
 

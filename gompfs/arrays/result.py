@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from gompfs.gpu.arrays import Array
+    from gompfs.gpu.device.arrays import Array
 
 
 class Arrays:

@@ -12,20 +12,22 @@ from gompfs._native.parts import SymbolTable
 from gompfs.codec.block import Buffer
 from gompfs.codec.stored_head import StoredHead
 
-_FACTS = np.dtype(
-    [("status", "<u4"), ("codec", "<u4"), ("payload_size", "<u4"), ("uncompressed_size", "<u4"), ("checksum", "<u8")]
-)
+FACTS = np.dtype(
+    [("status", "<u4"), ("codec", "<u4"), ("payload_size", "<u4"), ("uncompressed_size", "<u4"),
+     ("content_xxh3", "<u8"), ("block_xxh3", "<u8")]
+)  # fmt: skip
+"""What the header of a block says (BlockFacts in native/codec/block_batch.h)."""
 
 
 def read_headers(
     blocks: Sequence[Buffer], symbols: Sequence[SymbolTable | StoredHead | None] | None = None
 ) -> NDArray[np.void]:
-    """Returns one record per block, with these fields:
+    """Returns one record of FACTS per block:
 
     - status: a BlockStatus. It is BAD_HEADER also if the block's size differs from the size in its header, for a block
       of gompresso-tadoc without the symbols of its part, for one of gompresso-bit-dictionary without its dictionary,
       and for a block of another codec with them, unless it is a stored one with a dictionary.
     - codec, payload_size, uncompressed_size: sizes in bytes; 0 if there is no valid header.
-    - checksum: the block_xxh3 of the header. This function does not compare it with the block.
+    - content_xxh3, block_xxh3: the checksums in the header. This function does not compare them with the block.
     """
-    return np.frombuffer(_codec.read_headers(blocks, symbols), _FACTS)
+    return np.frombuffer(_codec.read_headers(blocks, symbols), FACTS)

@@ -14,14 +14,12 @@ from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and the CPU decodes without NumPy
     from gompfs.gpu.accelerator import Accelerator, ResidentMemory
-    from gompfs.gpu.arrays import ArrayDevice, TextDevice
+    from gompfs.gpu.device.arrays import ArrayDevice, TextDevice
 
 log = logging.getLogger(__name__)
 
 # One CPU thread traverses a grammar of this many symbols in about a second.
 _SYMBOLS_OF_A_THREAD = 8_000_000
-# One CPU thread cuts this much text into words in about a second.
-_TEXT_OF_A_THREAD = 128 << 20
 
 
 class AutoAccelerator:
@@ -62,7 +60,7 @@ class AutoAccelerator:
         if self._is_lost or num_symbols < _SYMBOLS_OF_A_THREAD * self._num_threads:
             return None
         try:
-            from gompfs.gpu.cupy_arrays import GpuArrays
+            from gompfs.gpu.device.cupy_arrays import GpuArrays
 
             with self._lock:
                 memory = self._options.memory if self._options is not None else None
@@ -72,13 +70,6 @@ class AutoAccelerator:
             self.reason = f"; statistics on the CPU, because {error}"
         log.info("auto%s", self.reason)
         return self._arrays
-
-    def text(self, num_bytes: int) -> TextDevice | None:
-        """See Accelerator.text."""
-        if num_bytes < _TEXT_OF_A_THREAD * self._num_threads:
-            return None
-        accelerator = self._accelerator_of_gpu()
-        return None if accelerator is None else accelerator.text(num_bytes)
 
     def _accelerator_of_gpu(self) -> Accelerator | None:
         """Starts the GPU if nothing has. Returns None if there is none."""

@@ -21,13 +21,15 @@ from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.batch import GpuBatch
-from gompfs.gpu.cuda import CPUS_NEAR_DEVICES, KERNEL_MODULES, pinned_array
-from gompfs.gpu.cupy_text import GpuText
-from gompfs.gpu.device import Device
-from gompfs.gpu.encoder import GpuEncoder, can_encode
+from gompfs.gpu.decode.buffer_source import BufferSource
+from gompfs.gpu.decode.buffers import decode_to_host
+from gompfs.gpu.decode.device import Device
+from gompfs.gpu.decode.shares import share_blocks
+from gompfs.gpu.decode.text import GpuText
+from gompfs.gpu.device.cuda import CPUS_NEAR_DEVICES, KERNEL_MODULES, pinned_array
+from gompfs.gpu.device.spread import run_together
+from gompfs.gpu.encode.encoder import GpuEncoder, can_encode
 from gompfs.gpu.repair import build_rules
-from gompfs.gpu.spread import run_together, share_blocks
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
@@ -91,7 +93,7 @@ class GpuEngine:
         self._process = os.getpid()
         self._turns, self._encode_turns = itertools.cycle(self._devices), itertools.cycle(self._devices)
         self.first_device = self._devices[0]
-        texts = [GpuText(device, self.num_threads, self.decode_work, options.memory or 0) for device in self._devices]
+        texts = [GpuText(device, self.decode_work, options.memory or 0) for device in self._devices]
         free_memory = min(text.free_memory for text in texts)
         room = 0 if options.resident == "off" else free_memory // _RESIDENT_SHARE
         if options.resident != "off" and options.stats_memory is not None:
@@ -173,15 +175,33 @@ class GpuEngine:
             return self._cpu.decode_blocks(blocks, out, sizes=sizes, symbols=symbols, verify=verify)
         device = next(self._turns)
         tables = cast("Sequence[SymbolTable | StoredHead | None] | None", symbols)
-        with cupy.cuda.Device(device.number):
-            batch = GpuBatch(blocks, out, self.num_threads, sizes, tables)
-        shares = share_blocks(batch.checksums, batch.sizes, self._devices, device)
-        run_together([partial(self._decode_share, batch, *share) for share in shares], self._threads)
-        return batch.settle(verify=verify)
+        source = BufferSource(blocks, sizes, tables, self.num_threads)
+        total = int(source.uncompressed_sizes.sum(dtype=np.uint64))
+        if total > len(out):
+            raise ValueError(f"the blocks hold {total} bytes, the output only {len(out)}")
 
-    def _decode_share(self, batch: GpuBatch, device: Device, chosen: NDArray[np.bool_] | None) -> None:
-        with device.lock, cupy.cuda.Device(device.number):
-            batch.decode(device, self.decode_work, chosen)
+        def decode_share(device: Device, indexes: NDArray[np.intp]) -> NDArray[np.uint8]:
+            return decode_to_host(
+                device, source, indexes, out, verify=verify, num_threads=self.num_threads, work=self.decode_work
+            )
+
+        shares = share_blocks(source.facts, source.uncompressed_sizes, self._devices, device)
+        found = run_together([partial(decode_share, *share) for share in shares], self._threads)
+        statuses = np.zeros(len(blocks), np.uint8)
+        for (_, indexes), of_share in zip(shares, found, strict=True):
+            statuses[indexes] = of_share
+        return _settle(statuses, source.uncompressed_sizes, out)
+
+
+def _settle(statuses: NDArray[np.uint8], sizes: NDArray[np.unsignedinteger], out: memoryview) -> list[BlockStatus]:
+    """Fills the output of damaged blocks with zeros, and returns the statuses."""
+    settled = [BlockStatus.OK] * statuses.size
+    ends = np.cumsum(sizes, dtype=np.uint64)
+    for index in np.flatnonzero(statuses).tolist():
+        settled[index] = BlockStatus(statuses[index])
+        end, size = int(ends[index]), int(sizes[index])
+        out[end - size : end] = bytes(size)
+    return settled
 
 
 class GpuResidentMemory:
@@ -217,11 +237,6 @@ class GpuAccelerator:
 
     def arrays(self, num_symbols: int) -> GpuText:
         """See Accelerator.arrays."""
-        _check_process(self._process)
-        return self._device
-
-    def text(self, num_bytes: int) -> GpuText:
-        """See Accelerator.text."""
         _check_process(self._process)
         return self._device
 

@@ -12,7 +12,7 @@ from gompfs.errors import EngineUnavailableError, OptionError, pip_install
 
 if TYPE_CHECKING:
     from gompfs.engine.gpu import GpuEngine
-    from gompfs.gpu.device import Device
+    from gompfs.gpu.decode.device import Device
     from gompfs.options import GpuOptions
 
 ENGINE_NAMES = ("auto", "cpu", "gpu", "reference")

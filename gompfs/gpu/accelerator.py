@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are decoded without NumPy
-    from gompfs.gpu.arrays import ArrayDevice, TextDevice
+    from gompfs.gpu.device.arrays import ArrayDevice, TextDevice
     from gompfs.grammar import RuleBuilder
 
 
@@ -22,9 +22,6 @@ class Accelerator(Protocol):
 
     def arrays(self, num_symbols: int) -> ArrayDevice | None:
         """Returns the device that traverses grammars of `num_symbols` symbols, or None if the CPU does it."""
-
-    def text(self, num_bytes: int) -> TextDevice | None:
-        """Returns the device that cuts `num_bytes` of text into words, or None if the CPU does it."""
 
     def search(self, num_bytes: int) -> Sequence[TextDevice]:
         """Returns the devices that search `num_bytes` of text, or none if the CPU does it."""

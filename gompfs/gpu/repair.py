@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.arrays import ArrayDevice, Tile
+from gompfs.gpu.device.arrays import ArrayDevice, Tile
 from gompfs.gpu.tokens import PartsInWords, number_words
 from gompfs.grammar import PartsInRules, PartsInText
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs.gpu.arrays import Array, ArrayDevice
+from gompfs.gpu.device.arrays import Array, ArrayDevice
 from gompfs.gpu.words import MAX_TEXT, WordTable, count_before, gather_words, padded_size
 from gompfs.grammar import PartsInText
 from gompfs.grammar.grammar import SPLITTER

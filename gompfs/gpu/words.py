@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs.gpu.arrays import Array, ArrayDevice
+from gompfs.gpu.device.arrays import Array, ArrayDevice
 from gompfs.grammar.word_characters import word_characters
 from gompfs.model import WORD_RULES
 

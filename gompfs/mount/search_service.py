@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gompfs._native.search import Cancellation
     from gompfs.search import ArchiveSearch, SearchTotals
     from gompfs.search.messages import SearchRequest
+    from gompfs.search.search_memory import SearchMemory
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class SearchService:
         self._connections: set[socket.socket] = set()
         self._threads: set[threading.Thread] = set()
         self._is_closed = False
+        self._memory: SearchMemory | None = None
 
     def address(self) -> bytes:
         """Returns where and how to ask, in lines: the name of the socket, the token, the version of gompfs.
@@ -88,6 +90,7 @@ class SearchService:
                 each.shutdown(socket.SHUT_RDWR)
         for thread in threads:
             thread.join()
+        self._memory = None
 
     def _start(self, work: Callable[[socket.socket], None], argument: socket.socket) -> None:
         """Runs `work` in a thread, and closes the socket when it is done. The caller holds the lock."""
@@ -167,10 +170,13 @@ class SearchService:
         """
         from gompfs._native.search import SearchStoppedError
         from gompfs.search import ArchiveSearch
+        from gompfs.search.search_memory import SearchMemory
 
         try:
             roots = [(path, self._archive.inode(self._ino_of(number)).ino) for path, number in request.roots]
-            return ArchiveSearch(self._archive, request.query, roots, cancellation=cancellation)
+            with self._lock:
+                memory = self._memory = self._memory or SearchMemory(self._archive)
+            return ArchiveSearch(self._archive, request.query, roots, cancellation=cancellation, memory=memory)
         except EntryNotFoundError:
             return None
         except (GompfsError, SearchStoppedError):

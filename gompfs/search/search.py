@@ -13,10 +13,11 @@ from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError, OptionError, display_path
 from gompfs.model import WORD_RULES
 from gompfs.search.query import SearchQuery
+from gompfs.search.search_memory import SearchMemory
 
 if TYPE_CHECKING:
-    from gompfs.gpu.arrays import TextDevice
-    from gompfs.search.archive_scan import ArchiveScan
+    from gompfs.gpu.device.arrays import TextDevice
+    from gompfs.search.gpu.archive_scan import ArchiveScan
 
 
 class SearchTotals(NamedTuple):
@@ -52,13 +53,16 @@ class ArchiveSearch:
         roots: Sequence[tuple[bytes, int]],
         matcher: Matcher | None = None,
         cancellation: Cancellation | None = None,
+        memory: SearchMemory | None = None,
     ) -> None:
         """Search the files at and below `roots`: paths to print, and inode numbers.
 
         `matcher` is that of the query, if it exists already. With `cancellation` another thread can end the search.
+        `memory` is that of the archive, if searches on devices should find there what others have left.
         Raises OptionError, CorruptIndexError and SearchStoppedError.
         """
         self._archive = archive
+        self._memory = memory or SearchMemory(archive)
         self._cancellation = cancellation or Cancellation()
         self.failures: list[GompfsError] = []
         """Files that could not be read, or in which the pattern takes too long."""
@@ -71,7 +75,7 @@ class ArchiveSearch:
         try:
             with _words_loading(archive):
                 self._search = Search(
-                    (archive.blocks_on_cpu if devices else archive.blocks).reader,
+                    self._memory.reader() if devices else archive.blocks.reader,
                     matcher,
                     archive.file_rows(),
                     roots,
@@ -97,15 +101,15 @@ class ArchiveSearch:
 
     def _skip_blocks(self, devices: Sequence[TextDevice], matcher: Matcher) -> None:
         """Has devices find the blocks that may have matches."""
-        from gompfs.gpu.block_scan import ScanTable
-        from gompfs.search.archive_scan import ArchiveScan
+        from gompfs.search.gpu.archive_scan import ArchiveScan
+        from gompfs.search.gpu.block_scan import ScanTable
 
         archive = self._archive
         shared_memory = min(device.shared_memory for device in devices)
         table = None if self._search.needs_all_files else matcher.scan_table(shared_memory)
         if table is None:
             return
-        self._scan = scan = ArchiveScan(archive, archive.texts_on_devices(devices), ScanTable(*table))
+        self._scan = scan = ArchiveScan(archive, self._memory.texts(devices), ScanTable(*table))
         scan.run(self._search.blocks(archive.num_blocks, archive.block_size), self._cancellation)
         if self._cancellation.is_cancelled:
             raise SearchStoppedError

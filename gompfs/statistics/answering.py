@@ -18,8 +18,8 @@ from gompfs.errors import GompfsError, StatsUnavailableError
 if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.gpu.accelerator import ResidentMemory
+    from gompfs.statistics.gpu.resident_text import ResidentText
     from gompfs.statistics.report import Report
-    from gompfs.statistics.resident_text import ResidentText
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +147,7 @@ class Answering:
         return self._text if memory.is_asked_for or self._is_faster_on_device(kind) else None
 
     def _load(self, memory: ResidentMemory) -> None:
-        from gompfs.statistics.resident_text import ResidentText
+        from gompfs.statistics.gpu.resident_text import ResidentText
         from gompfs.statistics.traversal import PhaseTimes
 
         started = time.perf_counter()

@@ -143,7 +143,7 @@ def _gather(
             else:
                 postings.gather(corpus, per_file, traversal.direction, traversal.num_threads)
         return
-    from gompfs.statistics.device_postings import DeviceCounter, FlattenedText
+    from gompfs.statistics.gpu.device_postings import DeviceCounter, FlattenedText
 
     num_threads = traversal.num_threads or default_threads()
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import PostingsTask
 from gompfs.errors import StatsUnavailableError
-from gompfs.gpu.arrays import Array, ArrayDevice
-from gompfs.gpu.spread import run_together
-from gompfs.statistics.device_postings import DeviceCounter
-from gompfs.statistics.device_rows import DeviceRows, Lines, RowsText, Totals, add_totals
+from gompfs.gpu.device.arrays import Array, ArrayDevice
+from gompfs.gpu.device.spread import run_together
+from gompfs.statistics.gpu.device_postings import DeviceCounter
+from gompfs.statistics.gpu.device_rows import DeviceRows, Lines, RowsText, Totals, add_totals
+from gompfs.statistics.gpu.resident_text import ResidentPart, ResidentShare, ResidentText
 from gompfs.statistics.paths import escape_path
 from gompfs.statistics.postings import (
     DEFAULT_TOP_OF_TFIDF,
@@ -29,7 +30,6 @@ from gompfs.statistics.postings import (
 )
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.report import FixedReport, PiecewiseReport, Report
-from gompfs.statistics.resident_text import ResidentPart, ResidentShare, ResidentText
 from gompfs.statistics.word_counts import SortOrder
 from gompfs.threads import default_threads
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gompfs.errors import StatsUnavailableError
 from gompfs.statistics.grammar_cache import load_grammars, segments_with_grammars
-from gompfs.statistics.memory import check_memory
+from gompfs.statistics.memory_limit import check_memory
 from gompfs.statistics.traversal import Traversal
 
 if TYPE_CHECKING:

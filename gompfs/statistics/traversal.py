@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gompfs._native.statistics import Direction
 
 if TYPE_CHECKING:
-    from gompfs.gpu.arrays import ArrayDevice
+    from gompfs.gpu.device.arrays import ArrayDevice
 
 
 _ADDING = threading.Lock()  # threads of several devices share a PhaseTimes

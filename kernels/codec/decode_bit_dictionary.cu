@@ -7,7 +7,7 @@
 //   say. Payloads need not be valid.
 // Oracle: gompfs/codec/reference_bit.py and native/codec/bit_decoder.cpp
 //   (tests/conformance/test_dictionary_kernel_on_host.py, test_gpu_dictionary.py).
-// Caller: Device.launch in gompfs/gpu/device.py.
+// Caller: Device.launch in gompfs/gpu/decode/device.py.
 #include "codec/bit_block.cuh"
 #include "codec/dictionary_rows.cuh"
 

@@ -14,7 +14,7 @@
 //   output is then undefined. A kernel never traps and never writes outside the outputs.
 // Oracle: gompfs/engine/reference.py and native/codec/byte_codec.cpp
 //   (tests/conformance/test_kernels_on_host.py, test_gpu_engine.py).
-// Caller: Device.launch in gompfs/gpu/device.py.
+// Caller: Device.launch in gompfs/gpu/decode/device.py.
 #include "codec/byte_block.cuh"
 
 extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kCtasPerProcessor)

@@ -17,7 +17,7 @@
 //   output is then undefined. A kernel never traps and never writes outside the outputs.
 // Oracle: gompfs/codec/reference_tadoc.py and native/codec/tadoc_decoder.cpp
 //   (tests/conformance/test_tadoc_kernel_on_host.py, test_gpu_tadoc.py).
-// Caller: Device.launch in gompfs/gpu/device.py.
+// Caller: Device.launch in gompfs/gpu/decode/device.py.
 #include "codec/tadoc_block.cuh"
 
 extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kTadocCtasPerProcessor)

@@ -5,10 +5,10 @@
 // threads rank the symbols (head_ranks.cuh), (3) add up the sizes of the words and separators,
 // which gives the offset of each in the pool, and (4) copy their bytes. (5) Level by level, they do
 // the same for the rules (head_rules.cuh). The result is a TadocHead (tadoc_block.cuh), as the host
-// would have uploaded it (gompfs/gpu/heads.py).
+// would have uploaded it (gompfs/gpu/decode/head_store.py).
 //
 // Arrays whose sizes depend on the head are in a workspace in device memory, since a head may have
-// a million symbols. gompfs/gpu/head_opener.py computes the size of the workspace.
+// a million symbols. gompfs/gpu/decode/head_opener.py computes the size of the workspace.
 //
 // Invariants
 //

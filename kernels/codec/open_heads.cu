@@ -17,7 +17,7 @@
 //   outside of head and workspace.
 // Oracle: gompfs/codec/reference_tadoc_head.py and native/parts/symbol_pool.cpp
 //   (tests/conformance/test_head_kernel_on_host.py, test_gpu_heads.py).
-// Caller: HeadBatch.launch in gompfs/gpu/head_opener.py.
+// Caller: HeadBatch.launch in gompfs/gpu/decode/head_opener.py.
 #include "codec/head.cuh"
 #include "codec/head_arrays.cuh"
 #include "codec/head_ranks.cuh"

@@ -13,7 +13,7 @@
 // Requires: block_size, stride and offsets are multiples of 16.
 // Fails: never.
 // Oracle: tests/conformance/encode_cases.py.
-// Caller: gompfs/gpu/encode_kernels.py.
+// Caller: gompfs/gpu/encode/encode_kernels.py.
 #include "encode/batch.cuh"
 
 namespace gompfs {

@@ -12,7 +12,7 @@
 //   at most max_sequences; no length or offset above the limits of the format.
 // Fails: statuses[i] becomes kEncodeFailed if the sequences do not have the size of the content.
 // Oracle: native/codec/bit_encoder.cpp (tests/conformance/encode_cases.py).
-// Caller: gompfs/gpu/encode_kernels.py.
+// Caller: gompfs/gpu/encode/encode_kernels.py.
 #include "encode/bit_payload.cuh"
 
 extern "C" __global__ void __launch_bounds__(gompfs::kEncodeThreads, gompfs::kEncodeCtas)

@@ -13,7 +13,7 @@
 // Requires: as encode_bit.cu.
 // Fails: never.
 // Oracle: native/codec/bit_costs.cpp (tests/conformance/parse_cases.py).
-// Caller: gompfs/gpu/backward_parser.py.
+// Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/bit_payload.cuh"
 #include "encode/parse_batch.cuh"
 #include "shared/ways.h"

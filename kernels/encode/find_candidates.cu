@@ -12,7 +12,7 @@
 //   blocks; 16 bytes after the content are readable.
 // Fails: never.
 // Oracle: native/codec/bit_candidates.h (tests/conformance/parse_cases.py).
-// Caller: gompfs/gpu/backward_parser.py.
+// Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/parse_batch.cuh"
 #include "shared/ways.h"
 

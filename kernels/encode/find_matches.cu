@@ -18,7 +18,7 @@
 //   blocks; 16 bytes after the content are readable.
 // Fails: never.
 // Oracle: native/codec/best_match.h (tests/conformance/parse_cases.py).
-// Caller: gompfs/gpu/parser.py.
+// Caller: gompfs/gpu/encode/parser.py.
 #include "encode/parse_batch.cuh"
 
 namespace gompfs {

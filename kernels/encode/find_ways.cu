@@ -16,7 +16,7 @@
 // Requires: the arrays of the pass before are not those that are written.
 // Fails: never.
 // Oracle: native/codec/bit_backward_parser.cpp (tests/conformance/parse_cases.py).
-// Caller: gompfs/gpu/backward_parser.py.
+// Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/length_row.cuh"
 #include "encode/way_arrays.cuh"
 

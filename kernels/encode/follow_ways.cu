@@ -8,10 +8,10 @@
 // Writes: num_sequences[i], and the sequences of block i at i * max_sequences, as
 //   shared/packed_sequence.h packs them.
 // Shared memory: none.
-// Requires: max_sequences is at least what most_sequences of gompfs/gpu/parser.py returns.
+// Requires: max_sequences is at least what most_sequences of gompfs/gpu/encode/parser.py returns.
 // Fails: never.
 // Oracle: native/codec/bit_backward_parser.cpp (tests/conformance/parse_cases.py).
-// Caller: gompfs/gpu/backward_parser.py.
+// Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/way_arrays.cuh"
 #include "shared/packed_sequence.h"
 

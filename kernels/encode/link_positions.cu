@@ -27,7 +27,7 @@
 //   together as it has values. link_narrow: block_size is at most kMaxNarrowBlock.
 // Fails: never.
 // Oracle: native/codec/position_links.h (tests/conformance/parse_cases.py).
-// Caller: gompfs/gpu/parser.py.
+// Caller: gompfs/gpu/encode/parser.py.
 #include "encode/parse_batch.cuh"
 
 namespace gompfs {

@@ -14,7 +14,7 @@ struct WalkRules {
     bool later_ends_later;  // deferring: a match must end after the one at hand
 };
 
-// The settings as kernels get them: in the order of the fields in gompfs/gpu/parser.py.
+// The settings as kernels get them: in the order of the fields in gompfs/gpu/encode/parser.py.
 struct WalkSettings {
     u32 chain_length, nice_length, max_match_length, max_match_offset, finds_short, lazy_steps,
         skips, max_literal_length, later_ends_later;

@@ -11,7 +11,7 @@
 //   blocks; 7 bytes after the content are readable.
 // Fails: never.
 // Oracle: native/codec/literal_costs.cpp (tests/conformance/parse_cases.py).
-// Caller: gompfs/gpu/parser.py.
+// Caller: gompfs/gpu/encode/parser.py.
 #include "encode/parse_batch.cuh"
 #include "shared/cta_scan.cuh"
 

@@ -29,11 +29,11 @@
 //   kTextPadding bytes, and the block.
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 32 bytes after the content are readable. max_sequences is what most_sequences in
-//   gompfs/gpu/parser.py returns. steps_per_segment is at least one more than the most sequences
-//   that begin in a segment.
+//   gompfs/gpu/encode/parser.py returns. steps_per_segment is at least one more than the most
+//   sequences that begin in a segment.
 // Fails: never.
 // Oracle: native/codec/lazy_parser.cpp (tests/conformance/parse_cases.py).
-// Caller: gompfs/gpu/parser.py.
+// Caller: gompfs/gpu/encode/parser.py.
 #include "encode/position_walk.cuh"
 #include "shared/cta_scan.cuh"
 #include "shared/packed_sequence.h"

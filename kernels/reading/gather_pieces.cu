@@ -16,7 +16,7 @@
 //   multiple of 4 after their end.
 // Fails: never.
 // Oracle: native/blocks/decode_ranges.cpp (tests/conformance/test_reading_kernels_on_host.py).
-// Caller: gompfs/gpu/range_reader.py, gompfs/gpu/staged_text.py.
+// Caller: gompfs/gpu/decode/plan_decoder.py.
 #include "shared/warp.cuh"
 
 using gompfs::u32;

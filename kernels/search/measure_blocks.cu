@@ -10,7 +10,7 @@
 // Requires: 16 bytes after the last block are readable.
 // Fails: never.
 // Oracle: tests/conformance/test_search_kernels_on_host.py.
-// Caller: gompfs/gpu/block_scan.py.
+// Caller: gompfs/search/gpu/block_scan.py.
 #include "search/stream_text.cuh"
 
 using gompfs::u32;

@@ -17,7 +17,7 @@
 //   fit in 128 bits.
 // Fails: never.
 // Oracle: native/statistics/ngrams.cpp (tests/conformance/test_device_traversal.py).
-// Caller: DeviceForest in gompfs/gpu/forest.py.
+// Caller: DeviceForest in gompfs/statistics/gpu/forest.py.
 #include "statistics/ends.cuh"
 
 namespace gompfs {

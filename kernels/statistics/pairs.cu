@@ -13,7 +13,7 @@
 // Requires: owner, item and count fit in the bits that the shifts leave for them.
 // Fails: never.
 // Oracle: the reports of the CPU (tests/conformance/test_device_traversal.py).
-// Caller: add_up in gompfs/gpu/tables.py.
+// Caller: add_up in gompfs/statistics/gpu/local_tables.py.
 #include "statistics/forest.cuh"
 
 using gompfs::u32;

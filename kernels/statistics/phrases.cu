@@ -13,7 +13,7 @@
 //   length 1, heads, tails and sizes are not used.
 // Fails: never.
 // Oracle: native/statistics/overlap.cpp (tests/conformance/test_resident_forest.py).
-// Caller: gompfs/gpu/resident_forest.py.
+// Caller: gompfs/statistics/gpu/resident_forest.py.
 #include "statistics/ends.cuh"
 
 namespace gompfs {

@@ -167,20 +167,6 @@ nb::bytes gather(const py::Sequence<py::Buffer>& blocks, const py::Buffer& heade
     return to_bytes(statuses);
 }
 
-nb::bytes check(const py::Sequence<py::Buffer>& blocks, const py::Buffer& offsets,
-                const py::Buffer& out, unsigned num_threads) {
-    const BlockViews views(blocks);
-    const BufferView offset_view(offsets, PyBUF_SIMPLE);
-    const BufferView out_view(out, PyBUF_SIMPLE);
-    std::vector<std::uint8_t> matches;
-    {
-        const nb::gil_scoped_release release;
-        matches =
-            check_contents(views.blocks(), offset_view.bytes(), out_view.bytes(), num_threads);
-    }
-    return to_bytes(matches);
-}
-
 bool decode_into(CodecArgument codec, const py::Buffer& payload, const py::Buffer& out) {
     const BufferView payload_view(payload, PyBUF_SIMPLE);
     const BufferView out_view(out, PyBUF_WRITABLE);
@@ -233,8 +219,9 @@ void bind_codec_blocks(nb::module_& codec) {
               "Raises ValueError if `out` is too small, or if there are not as many sizes or "
               "symbols as blocks.");
     codec.def("read_headers", &read_headers, "blocks"_a, "symbols"_a = nb::none(),
-              "Returns facts of each block, 24 bytes: BlockStatus, codec, payload size, "
-              "uncompressed size (u32 each) and checksum (u64).\n\n"
+              "Returns facts of each block, 32 bytes: BlockStatus, codec, payload size, "
+              "uncompressed size (u32 each), and the checksums of the content and of the block "
+              "(u64).\n\n"
               "All except the status are 0 if the header cannot be read, or if the codec does not "
               "go with the symbols, see `decode_blocks`. `gompfs.codec.headers` reads the facts as "
               "an array. Raises ValueError if there are not as many symbols as blocks.");
@@ -246,9 +233,6 @@ void bind_codec_blocks(nb::module_& codec) {
               "Checks blocks, and copies their payloads to `offsets` (u64) in `out`. `headers` is "
               "from `read_headers`.\n\n"
               "Returns a BlockStatus for each. The payload of a damaged block is not copied.");
-    codec.def("check_contents", &check, "blocks"_a, "offsets"_a, "out"_a, "num_threads"_a,
-              "Returns a byte for each block: 1 if the decoded bytes at its offset (u64) in `out` "
-              "match its checksum, else 0.");
     codec.def("decode_payload", &decode_into, "codec"_a, "payload"_a, "out"_a,
               "Decodes a payload, without header and checksums, into exactly `len(out)` bytes. "
               "Returns False if it is damaged.");

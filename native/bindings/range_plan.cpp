@@ -4,16 +4,19 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/block_views.h"
 #include "bindings/bound_plan.h"
 #include "bindings/buffer_view.h"
 #include "bindings/types.h"
@@ -73,24 +76,29 @@ std::optional<ReadFailure> decode(const BoundPlan& bound, BlockReader& reader,
         reader.decode_ranges(bound.plan, view.mutable_bytes(), num_threads, use_source));
 }
 
-// A BlockStaging with the memory that it fills.
+// A BlockStaging with the memory that it reads and fills.
 struct BoundStaging {
     BufferView out;
+    BlockViews memory;
     BlockStaging staging;
 
-    BoundStaging(Descriptor file, std::vector<WantedBlock> blocks, const py::Buffer& out,
-                 unsigned num_threads)
+    BoundStaging(Descriptor file, const py::Sequence<py::Buffer>& memory,
+                 std::vector<WantedBlock> blocks, const py::Buffer& out, unsigned num_threads)
         : out(out, PyBUF_WRITABLE),
-          staging(std::move(file), std::move(blocks), this->out.mutable_bytes(), num_threads) {}
+          memory(memory),
+          staging(std::move(file), this->memory.blocks(), std::move(blocks),
+                  this->out.mutable_bytes(), num_threads) {}
 };
 
-void begin_staging(BoundStaging* memory, std::optional<int> descriptor,
+// `source` is a file descriptor, or has the bytes of each block.
+void begin_staging(BoundStaging* memory, const std::variant<int, py::Sequence<py::Buffer>>& source,
                    const Array<std::uint64_t>& archive_offsets,
                    const Array<std::uint32_t>& compressed_sizes,
                    const Array<std::uint32_t>& uncompressed_sizes,
                    const Array<std::uint8_t>& supplements, const Array<std::uint64_t>& targets,
                    const py::Buffer& out, unsigned num_threads) {
-    Descriptor file(descriptor.value_or(-1));
+    const int* const descriptor = std::get_if<int>(&source);
+    Descriptor file(descriptor != nullptr ? *descriptor : -1);
     std::vector<WantedBlock> wanted(archive_offsets.size());
     for (const std::size_t size :
          {compressed_sizes.size(), uncompressed_sizes.size(), supplements.size(), targets.size()}) {
@@ -103,11 +111,13 @@ void begin_staging(BoundStaging* memory, std::optional<int> descriptor,
                          uncompressed_sizes.data()[index],
                          static_cast<Supplement>(supplements.data()[index]), targets.data()[index]};
     }
-    new (memory) BoundStaging(std::move(file), std::move(wanted), out, num_threads);
+    const auto in_memory = descriptor == nullptr ? std::get<py::Sequence<py::Buffer>>(source)
+                                                 : nb::borrow<py::Sequence<py::Buffer>>(nb::list());
+    new (memory) BoundStaging(std::move(file), in_memory, std::move(wanted), out, num_threads);
 }
 
 nb::bytes wait(BoundStaging& bound) {
-    std::span<const StagedBlock> staged;
+    std::span<const BlockFacts> staged;
     {
         const nb::gil_scoped_release release;
         staged = bound.staging.wait();
@@ -175,19 +185,18 @@ void bind_range_plan(nb::module_& blocks) {
              "`use_source` as in `BlockReader.decode_into`. If it fails, `out` has arbitrary "
              "bytes.");
     nb::class_<BoundStaging>(blocks, "BlockStaging",
-                             "Compressed blocks that threads are reading from a file, see "
+                             "Compressed blocks that threads are reading, see "
                              "native/blocks/staged_blocks.h.")
-        .def("__init__", &begin_staging, "descriptor"_a.none(), "archive_offsets"_a,
-             "compressed_sizes"_a, "uncompressed_sizes"_a, "supplements"_a, "targets"_a, "out"_a,
-             "num_threads"_a,
+        .def("__init__", &begin_staging, "source"_a, "archive_offsets"_a, "compressed_sizes"_a,
+             "uncompressed_sizes"_a, "supplements"_a, "targets"_a, "out"_a, "num_threads"_a,
              "Begins to read blocks to their targets in `out`, and to check them against their "
              "checksums.\n\n"
-             "`descriptor` is closed once it is no longer needed. Without it, the blocks are there "
-             "already. `supplements` says what each block needs: nothing (0), the symbols of its "
-             "part (1) or the dictionary (2).")
+             "`source` is the descriptor of a file, which is closed once it is no longer needed, "
+             "or has the bytes of each block. `supplements` says what each block needs: nothing "
+             "(0), the symbols of its part (1) or the dictionary (2).")
         .def("wait", &wait,
-             "Waits until all blocks were read. Returns a record for each, see "
-             "gompfs.gpu.block_source. Raises OSError.");
+             "Waits until all blocks were read. Returns a record of gompfs.codec.headers.FACTS for "
+             "each. Raises OSError.");
 }
 
 }  // namespace gompfs

@@ -418,7 +418,8 @@ void bind_search(nb::module_& module) {
             "feed. `pcre`: they have the syntax of PCRE2. `crlf`: lines may end with a carriage "
             "return and a line feed. `replacement` replaces matches where the search prints them.")
         .def("scan_table", &scan_table, "max_shared_bytes"_a,
-             "Returns what a GPU searches blocks for, see gompfs.gpu.block_scan.ScanTable.\n\n"
+             "Returns what a GPU searches blocks for, see "
+             "gompfs.search.gpu.block_scan.ScanTable.\n\n"
              "The kernel gets at most `max_shared_bytes` of shared memory. None if a block cannot "
              "be searched in this way.");
     nb::class_<Search>(module, "Search", "A search through the files of an archive.")

@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "blocks/block_pieces.h"
 #include "blocks/file_layouts.h"
 #include "blocks/read_failure.h"
 
@@ -66,6 +67,8 @@ class RangePlan {
     const std::vector<std::uint32_t>& begins() const { return begins_; }
     const std::vector<std::uint32_t>& sizes() const { return sizes_; }
     const std::vector<std::uint64_t>& targets() const { return targets_; }
+
+    BlockPieces pieces() const { return {first_pieces_, begins_, sizes_, targets_}; }
 
     const std::vector<OutputRange>& holes() const { return holes_; }
 

@@ -27,31 +27,42 @@ void check_sizes(const SliceBlocks& blocks) {
 
 }  // namespace
 
-SliceColumns::SliceColumns(const RangePlan& plan, const SliceBlocks& blocks)
-    : plan_(plan),
+SliceColumns::SliceColumns(const BlockPieces& pieces, const SliceBlocks& blocks, bool in_place)
+    : pieces_(pieces),
       blocks_(blocks),
+      in_place_(in_place),
       statuses_(blocks.indexes.size()),
       order_(blocks.indexes.size()) {
     check_sizes(blocks);
     const std::size_t count = order_.size();
+    const std::size_t num_blocks = std::max<std::size_t>(pieces.first_pieces.size(), 1) - 1;
     const auto is_decoded = [&](std::size_t block) {
         return statuses_[block] == 0 &&
                blocks.facts[block].codec != static_cast<std::uint32_t>(Codec::stored);
     };
     for (std::size_t block = 0; block < count; ++block) {
-        const StagedBlock& facts = blocks.facts[block];
+        const BlockFacts& facts = blocks.facts[block];
         // a block has the status of its head if that is damaged, whatever the block is like
         const std::uint8_t of_head = blocks.head_statuses[block];
         statuses_[block] = of_head != 0 ? of_head : static_cast<std::uint8_t>(facts.status);
         const auto index = static_cast<std::size_t>(blocks.indexes[block]);
-        if (index >= plan.blocks().size() || facts.codec >= kNumCodecs) {
+        if (index >= num_blocks || facts.codec >= kNumCodecs) {
             throw std::invalid_argument("no such block or codec");
         }
-        num_pieces_ += plan.first_pieces()[index + 1] - plan.first_pieces()[index];
+        const std::size_t first = pieces.first_pieces[index];
+        const std::size_t count_of_block = pieces.first_pieces[index + 1] - first;
         has_checksums_ = has_checksums_ || facts.content_xxh3 != 0;
-        if (is_decoded(block)) {
-            ++num_decoded_[facts.codec];
+        if (!is_decoded(block)) {
+            num_pieces_ += count_of_block;
+            continue;
+        }
+        ++num_decoded_[facts.codec];
+        if (!in_place) {
+            num_pieces_ += count_of_block;
             content_size_ += round_up(facts.uncompressed_size, kContentAlignment);
+        } else if (count_of_block != 1 || pieces.sizes[first] != facts.uncompressed_size ||
+                   pieces.targets[first] % kContentAlignment != 0) {
+            throw std::invalid_argument("a block cannot be decoded in place");
         }
     }
     std::array<std::size_t, kNumCodecs> next{};
@@ -83,13 +94,13 @@ std::vector<std::int64_t> SliceColumns::indexes() const {
     return indexes;
 }
 
-void SliceColumns::write(MutableBytes out, std::uint64_t content) const {
+void SliceColumns::write(MutableBytes out, std::uint64_t content, std::uint64_t base) const {
     if (out.size() != size() || reinterpret_cast<std::uintptr_t>(out.data()) % 8 != 0) {
         throw std::invalid_argument("the memory for the columns has another size or alignment");
     }
-    write_tasks(out, content);
+    write_tasks(out, content, base);
     write_blocks(out);
-    write_pieces(out);
+    write_pieces(out, base);
 }
 
 template <typename Value>
@@ -98,8 +109,15 @@ std::span<Value> SliceColumns::column(MutableBytes out, Column number) const {
             num_bytes_[number] / sizeof(Value)};
 }
 
-// Writes what the decoders need of each block, and where its content will be.
-void SliceColumns::write_tasks(MutableBytes out, std::uint64_t content) const {
+// The first piece of a block of the slice.
+std::size_t SliceColumns::first_piece(std::size_t block) const {
+    return pieces_.first_pieces[static_cast<std::size_t>(blocks_.indexes[block])];
+}
+
+// Writes what the decoders need of each block, and where its content will be. Five rows of 64 bits:
+// the address of the payload; the offset of the content; the address of the head or dictionary;
+// the size of the payload and that of the content, 32 bits each; 0, for a counter.
+void SliceColumns::write_tasks(MutableBytes out, std::uint64_t content, std::uint64_t base) const {
     const auto rows = column<std::uint64_t>(out, tasks);
     const auto row = [&](std::size_t number) {
         return rows.subspan(number * total_decoded_, total_decoded_);
@@ -110,8 +128,11 @@ void SliceColumns::write_tasks(MutableBytes out, std::uint64_t content) const {
     std::uint64_t offset = 0;
     for (std::size_t position = 0; position < total_decoded_; ++position) {
         const std::uint32_t block = order_[position];
-        const StagedBlock& facts = blocks_.facts[block];
+        const BlockFacts& facts = blocks_.facts[block];
         payloads[position] = blocks_.payloads[block];
+        if (in_place_) {
+            offset = pieces_.targets[first_piece(block)] - base;
+        }
         offsets[position] = offset;
         heads[position] = blocks_.heads[block];
         both_sizes[position] = facts.payload_size;
@@ -137,20 +158,21 @@ void SliceColumns::write_blocks(MutableBytes out) const {
     }
 }
 
-void SliceColumns::write_pieces(MutableBytes out) const {
+void SliceColumns::write_pieces(MutableBytes out, std::uint64_t base) const {
     const auto blocks = column<std::uint32_t>(out, of_blocks);
     const auto piece_begins = column<std::uint32_t>(out, begins);
     const auto piece_sizes = column<std::uint32_t>(out, sizes);
     const auto piece_targets = column<std::uint64_t>(out, targets);
     std::size_t next = 0;
-    for (std::uint32_t position = 0; position < order_.size(); ++position) {
+    const auto first = static_cast<std::uint32_t>(in_place_ ? total_decoded_ : 0);
+    for (std::uint32_t position = first; position < order_.size(); ++position) {
         const auto index = static_cast<std::size_t>(blocks_.indexes[order_[position]]);
-        const std::size_t end = plan_.first_pieces()[index + 1];
-        for (std::size_t piece = plan_.first_pieces()[index]; piece < end; ++piece, ++next) {
+        const std::size_t end = pieces_.first_pieces[index + 1];
+        for (std::size_t piece = pieces_.first_pieces[index]; piece < end; ++piece, ++next) {
             blocks[next] = position;
-            piece_begins[next] = plan_.begins()[piece];
-            piece_sizes[next] = plan_.sizes()[piece];
-            piece_targets[next] = plan_.targets()[piece];
+            piece_begins[next] = pieces_.begins[piece];
+            piece_sizes[next] = pieces_.sizes[piece];
+            piece_targets[next] = pieces_.targets[piece] - base;
         }
     }
 }

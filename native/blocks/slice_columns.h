@@ -1,9 +1,11 @@
 // The arrays that kernels need to read some blocks of a plan, written to one memory in one pass.
 //
 // These blocks are a slice. The ones that the device decodes come first, grouped by codec: their
-// contents are laid out one after another in memory of the device. The others are stored or
-// damaged. In every array of blocks, and in the numbers of blocks that pieces have, they are in
-// this order. Pieces are grouped by block in the same order.
+// contents are laid out one after another in memory of the device, from where their pieces are
+// copied to the output. Or they are decoded in place: each block is one piece, and its content goes
+// to the target of that piece. The others are stored or damaged. In every array of blocks, and in
+// the numbers of blocks that pieces have, they are in this order. Pieces are grouped by block in
+// the same order.
 #pragma once
 
 #include <array>
@@ -13,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "blocks/range_plan.h"
-#include "blocks/staged_blocks.h"
+#include "blocks/block_pieces.h"
+#include "codec/block_batch.h"
 #include "codec/codec.h"
 
 namespace gompfs {
@@ -22,7 +24,7 @@ namespace gompfs {
 // The blocks of a slice. Each has a value in every array.
 struct SliceBlocks {
     std::span<const std::int64_t> indexes;  // in the plan
-    std::span<const StagedBlock> facts;
+    std::span<const BlockFacts> facts;
     std::span<const std::uint8_t> head_statuses;  // a BlockStatus of what it needs to be decoded
     std::span<const std::uint64_t> heads;         // the address of that, or 0
     std::span<const std::uint64_t> payloads;      // the addresses of the payloads
@@ -34,7 +36,7 @@ class SliceColumns {
         static_cast<std::size_t>(Codec::gompresso_bit_dictionary) + 1;
 
     enum Column : std::size_t {
-        tasks,        // of decoded blocks; see `describe` in gompfs/gpu/batch.py
+        tasks,        // of decoded blocks, five numbers of 64 bits each; see write_tasks
         sources,      // the address of each block's content
         statuses,     // a BlockStatus: that of what the block needs, unless that is ok
         block_sizes,  // uncompressed
@@ -46,9 +48,10 @@ class SliceColumns {
         num_columns
     };
 
-    // Lays out the columns. The plan and the arrays must live as long as this object. Throws
-    // std::invalid_argument if an index or a codec does not exist.
-    SliceColumns(const RangePlan& plan, const SliceBlocks& blocks);
+    // Lays out the columns. The arrays must live as long as this object. Throws
+    // std::invalid_argument if an index or a codec does not exist, and if blocks of several pieces,
+    // or with targets that are no multiples of 32, should be decoded in place.
+    SliceColumns(const BlockPieces& pieces, const SliceBlocks& blocks, bool in_place);
 
     // Where each column begins and ends, at multiples of 16; the last one ends at size().
     std::pair<std::size_t, std::size_t> bounds(std::size_t column) const {
@@ -56,7 +59,7 @@ class SliceColumns {
     }
     std::size_t size() const { return begins_.back() + num_bytes_.back(); }
 
-    // The memory that the contents of the decoded blocks need.
+    // The memory that the contents of the decoded blocks need; 0 if they are decoded in place.
     std::uint64_t content_size() const { return content_size_; }
 
     // How many blocks of each codec are decoded.
@@ -71,18 +74,22 @@ class SliceColumns {
     std::vector<std::int64_t> indexes() const;
 
     // Writes the columns to `out`, which has size() bytes. The contents of the decoded blocks will
-    // be at the device address `content`, a multiple of 32.
-    void write(MutableBytes out, std::uint64_t content) const;
+    // be at the device address `content`, a multiple of 32. The memory for the output begins at the
+    // target `base`; blocks that are decoded in place are decoded to it, and `content` is its
+    // address.
+    void write(MutableBytes out, std::uint64_t content, std::uint64_t base) const;
 
   private:
     template <typename Value>
     std::span<Value> column(MutableBytes out, Column number) const;
-    void write_tasks(MutableBytes out, std::uint64_t content) const;
+    void write_tasks(MutableBytes out, std::uint64_t content, std::uint64_t base) const;
     void write_blocks(MutableBytes out) const;
-    void write_pieces(MutableBytes out) const;
+    void write_pieces(MutableBytes out, std::uint64_t base) const;
+    std::size_t first_piece(std::size_t block) const;
 
-    const RangePlan& plan_;
+    const BlockPieces pieces_;
     const SliceBlocks blocks_;
+    const bool in_place_;
     std::vector<std::uint8_t> statuses_;
     std::vector<std::uint32_t> order_;  // of the blocks
     std::array<std::uint32_t, kNumCodecs> num_decoded_{};

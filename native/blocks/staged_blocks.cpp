@@ -24,7 +24,7 @@ MutableBytes memory_of(const WantedBlock& block, MutableBytes out) {
 }
 
 // Reads blocks that follow each other in the file. Returns the number of whole blocks.
-std::size_t read_run(int descriptor, std::span<const WantedBlock> run, MutableBytes out) {
+std::size_t read_from_file(int descriptor, std::span<const WantedBlock> run, MutableBytes out) {
     std::array<iovec, kGroup> targets;
     std::size_t size = 0;
     for (std::size_t index = 0; index < run.size(); ++index) {
@@ -62,7 +62,7 @@ BlockStatus status_of(const BlockHeader& header, Bytes block) {
     return status == BlockStatus::ok && is_short ? BlockStatus::bad_payload : status;
 }
 
-StagedBlock check(const WantedBlock& wanted, Bytes block) {
+BlockFacts check(const WantedBlock& wanted, Bytes block) {
     const auto header = parse_block_header(block);
     BlockStatus status = BlockStatus::bad_header;
     if (header && header->uncompressed_size == wanted.uncompressed_size &&
@@ -70,7 +70,7 @@ StagedBlock check(const WantedBlock& wanted, Bytes block) {
         status = status_of(*header, block);
     }
     if (status != BlockStatus::ok) {
-        return {.status = static_cast<std::uint32_t>(status)};
+        return {static_cast<std::uint32_t>(status), 0, 0, 0, 0, 0};
     }
     return {static_cast<std::uint32_t>(status),
             static_cast<std::uint32_t>(header->codec),
@@ -99,18 +99,46 @@ void check_targets(std::span<const WantedBlock> blocks, MutableBytes out) {
     }
 }
 
+void check_memory(std::span<const WantedBlock> blocks, std::span<const Bytes> memory) {
+    const auto has_size = [](const WantedBlock& block, Bytes bytes) {
+        return bytes.size() == block.compressed_size;
+    };
+    if (!std::equal(blocks.begin(), blocks.end(), memory.begin(), memory.end(), has_size)) {
+        throw std::invalid_argument("a block has another size");
+    }
+}
+
 }  // namespace
 
-BlockStaging::BlockStaging(Descriptor file, std::vector<WantedBlock> blocks, MutableBytes out,
-                           unsigned num_threads)
-    : file_(std::move(file)), blocks_(std::move(blocks)), out_(out), staged_(blocks_.size()) {
+BlockStaging::BlockStaging(Descriptor file, std::span<const Bytes> memory,
+                           std::vector<WantedBlock> blocks, MutableBytes out, unsigned num_threads)
+    : file_(std::move(file)),
+      memory_(memory),
+      blocks_(std::move(blocks)),
+      out_(out),
+      staged_(blocks_.size()) {
     check_targets(blocks_, out);
+    if (file_.number() < 0) {
+        check_memory(blocks_, memory_);
+    }
     loop_.emplace((blocks_.size() + kGroup - 1) / kGroup, num_threads, Stage{*this});
 }
 
-const std::vector<StagedBlock>& BlockStaging::wait() {
+const std::vector<BlockFacts>& BlockStaging::wait() {
     loop_->wait();
     return staged_;
+}
+
+// Reads or copies blocks to their targets. Returns the number of whole blocks.
+std::size_t BlockStaging::read_run(std::size_t first, std::span<const WantedBlock> run) const {
+    if (file_.number() >= 0) {
+        return read_from_file(file_.number(), run, out_);
+    }
+    for (std::size_t index = 0; index < run.size(); ++index) {
+        const Bytes bytes = memory_[first + index];
+        std::copy(bytes.begin(), bytes.end(), memory_of(run[index], out_).begin());
+    }
+    return run.size();
 }
 
 void BlockStaging::stage_group(std::size_t group) {
@@ -118,8 +146,7 @@ void BlockStaging::stage_group(std::size_t group) {
     for (std::size_t first = group * kGroup; first < end;) {
         const auto rest = std::span(blocks_).subspan(first, end - first);
         const auto run = rest.first(length_of_run(rest));
-        const std::size_t whole =
-            file_.number() >= 0 ? read_run(file_.number(), run, out_) : run.size();
+        const std::size_t whole = read_run(first, run);
         for (std::size_t index = 0; index < run.size(); ++index) {
             const Bytes block = index < whole ? Bytes(memory_of(run[index], out_)) : Bytes();
             staged_[first + index] = check(run[index], block);

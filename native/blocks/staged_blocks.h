@@ -1,4 +1,5 @@
-// Reads compressed blocks for a device: each to an aligned address in memory that is copied there.
+// Reads compressed blocks for a device, from a file or other memory: each to an aligned address in
+// memory that is copied to the device.
 //
 // A block is checked against its checksum where it lies, so that the device decodes only payloads
 // that are as they were written, or were forged.
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "codec/block.h"
+#include "codec/block_batch.h"
 #include "common/descriptor.h"
 #include "common/parallel.h"
 
@@ -25,29 +27,19 @@ struct WantedBlock {
     std::uint64_t target;
 };
 
-// What the header of a block says. If `status` is not ok, the rest is zeros.
-// gompfs.archive.staged_blocks reads arrays of these records.
-struct StagedBlock {
-    std::uint32_t status;  // a BlockStatus
-    std::uint32_t codec;
-    std::uint32_t payload_size;
-    std::uint32_t uncompressed_size;
-    std::uint64_t content_xxh3;
-    std::uint64_t block_xxh3;
-};
-
-// Reads blocks from a file to their targets in `out`, and checks them. Threads of the pool begin at
-// once; `out` must live as long as this object.
+// Reads blocks to their targets in `out`, and checks them. Threads of the pool begin at once; `out`
+// must live as long as this object.
 class BlockStaging {
   public:
-    // Without a file, the blocks are at their targets already. Throws std::invalid_argument if a
-    // block is not inside `out`.
-    BlockStaging(Descriptor file, std::vector<WantedBlock> blocks, MutableBytes out,
-                 unsigned num_threads);
+    // Without a file, copies block i from memory[i], which must live as long as this object. Throws
+    // std::invalid_argument if a block is not inside `out`, or has another size in memory.
+    BlockStaging(Descriptor file, std::span<const Bytes> memory, std::vector<WantedBlock> blocks,
+                 MutableBytes out, unsigned num_threads);
 
     // Takes part in the work until all of it is done. A block that ends after the end of the file
-    // has a bad header. Throws std::system_error if the file cannot be read, and Cancelled.
-    const std::vector<StagedBlock>& wait();
+    // has a bad header. Throws std::system_error if the file cannot be read, and Cancelled. What is
+    // known of a block that is not ok is only its status; the rest is zeros.
+    const std::vector<BlockFacts>& wait();
 
   private:
     struct Stage {
@@ -57,10 +49,13 @@ class BlockStaging {
 
     void stage_group(std::size_t group);
 
+    std::size_t read_run(std::size_t first, std::span<const WantedBlock> run) const;
+
     const Descriptor file_;
+    const std::span<const Bytes> memory_;
     const std::vector<WantedBlock> blocks_;
     const MutableBytes out_;
-    std::vector<StagedBlock> staged_;
+    std::vector<BlockFacts> staged_;
     std::optional<ParallelLoop<Stage>> loop_;  // the last member: its threads use the others
 };
 

@@ -33,9 +33,8 @@
 namespace gompfs {
 
 // When a match before a given end is searched: the most candidates that are passed because they lie
-// too near, and the most that are looked at. In a run, each position of the open group is passed:
-// four of the longest matches.
-constexpr int kMaxPassed = 2048;
+// too near, and the most that are looked at.
+constexpr int kMaxPassed = 128;
 constexpr int kMaxBefore = 4;
 
 // length is 0 if there is no match.
@@ -87,6 +86,10 @@ class BestMatches {
     // candidates: the others would save less than 0.1% (mean: 0.02%), and the links that a GPU
     // follows here are in no cache.
     Match best_before(std::uint32_t position, std::uint32_t end) const;
+
+    // If the position is in a run, whose bytes repeat at the distance of the nearest link: a match
+    // as long as possible with a source that ends at or before `end`. Few links do not lead there.
+    Match run_before(std::uint32_t position, std::uint32_t end) const;
 
     // The nearest match of three bytes, if it gains enough.
     Match best_short(std::uint32_t position) const;
@@ -224,13 +227,13 @@ Match BestMatches<Position, kEntropyCoded>::better_from(std::uint32_t position,
 template <typename Position, bool kEntropyCoded>
 Match BestMatches<Position, kEntropyCoded>::best_before(std::uint32_t position,
                                                         std::uint32_t end) const {
-    Match found;
+    Match found = run_before(position, end);
     const std::uint32_t limit = limit_of(position);
-    std::uint32_t length = kHashedLength - 1;
+    std::uint32_t length = std::max<std::uint32_t>(kHashedLength - 1, found.length);
     std::uint32_t link = previous_[position];
     for (int passed = 0; link != kNone && link + kHashedLength > end; link = previous_[link]) {
         if (++passed > kMaxPassed) {
-            return {};
+            return found;
         }
     }
     for (int num_steps = std::min(2 * chain_length_, kMaxBefore); num_steps > 0 && link != kNone;
@@ -256,6 +259,28 @@ Match BestMatches<Position, kEntropyCoded>::best_before(std::uint32_t position,
         }
     }
     return found;
+}
+
+template <typename Position, bool kEntropyCoded>
+Match BestMatches<Position, kEntropyCoded>::run_before(std::uint32_t position,
+                                                       std::uint32_t end) const {
+    const std::uint32_t nearest = previous_[position];
+    if (nearest == kNone) {
+        return {};
+    }
+    const std::uint32_t period = position - nearest;
+    const std::uint32_t limit = limit_of(position);
+    const std::uint32_t wanted = (position + limit - end + period - 1) / period * period;
+    const std::uint32_t most = std::min(position, max_match_offset_) / period * period;
+    const std::uint32_t offset = std::min(wanted, most);
+    const std::uint32_t source = position - offset;
+    if (source + kHashedLength > end || word(source) != word(position)) {
+        return {};
+    }
+    const std::uint32_t length = common_length(bytes_ + source, bytes_ + position,
+                                               std::min(limit, end - source), kHashedLength);
+    const int gain = gain_of(position, length, offset);
+    return gain > 0 ? Match{length, offset, gain} : Match{};
 }
 
 template <typename Position, bool kEntropyCoded>

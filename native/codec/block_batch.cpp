@@ -120,20 +120,14 @@ BlockStatus copy_payload(Bytes block, const BlockFacts& facts, std::uint64_t off
     const BlockHeader header{.codec = static_cast<Codec>(facts.codec),
                              .payload_size = facts.payload_size,
                              .uncompressed_size = facts.uncompressed_size,
-                             .content_xxh3 = 0,
-                             .block_xxh3 = facts.checksum};
+                             .content_xxh3 = facts.content_xxh3,
+                             .block_xxh3 = facts.block_xxh3};
     const BlockStatus status = check_block(header, block);
     if (status == BlockStatus::ok) {
         const Bytes payload = block.subspan(kBlockHeaderSize);
         std::copy(payload.begin(), payload.end(), out.subspan(offset).begin());
     }
     return status;
-}
-
-bool has_content(Bytes block, std::uint64_t offset, Bytes out) {
-    const auto header = parse_block_header(block);
-    return header && offset <= out.size() && header->uncompressed_size <= out.size() - offset &&
-           is_content(*header, out.subspan(offset, header->uncompressed_size));
 }
 
 }  // namespace
@@ -205,14 +199,18 @@ std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableByt
 BlockFacts read_facts(Bytes block, Supplement supplement) {
     const auto header = parse_block_header(block);
     if (!header) {
-        return {static_cast<std::uint32_t>(BlockStatus::bad_header), 0, 0, 0, 0};
+        return {static_cast<std::uint32_t>(BlockStatus::bad_header), 0, 0, 0, 0, 0};
     }
     const bool has_size = block.size() == kBlockHeaderSize + std::size_t{header->payload_size};
     const BlockStatus status = has_size && is_allowed(header->codec, supplement)
                                    ? BlockStatus::ok
                                    : BlockStatus::bad_header;
-    return {static_cast<std::uint32_t>(status), static_cast<std::uint32_t>(header->codec),
-            header->payload_size, header->uncompressed_size, header->block_xxh3};
+    return {static_cast<std::uint32_t>(status),
+            static_cast<std::uint32_t>(header->codec),
+            header->payload_size,
+            header->uncompressed_size,
+            header->content_xxh3,
+            header->block_xxh3};
 }
 
 std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes facts, Bytes offsets,
@@ -227,16 +225,6 @@ std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes fa
         statuses[index] = copy_payload(blocks[index], of_block, offset_of[index], out);
     });
     return statuses;
-}
-
-std::vector<std::uint8_t> check_contents(std::span<const Bytes> blocks, Bytes offsets, Bytes out,
-                                         unsigned num_threads) {
-    const Offsets offset_of(offsets, blocks.size());
-    std::vector<std::uint8_t> matches(blocks.size());
-    parallel_for(blocks.size(), num_threads, [&](std::size_t index) {
-        matches[index] = has_content(blocks[index], offset_of[index], out);
-    });
-    return matches;
 }
 
 bool are_possible_block_ranges(Bytes offsets, Bytes sizes, std::uint64_t data_end) {

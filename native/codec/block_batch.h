@@ -66,14 +66,16 @@ std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableByt
                                        std::span<const SymbolTable* const> symbols, bool verify,
                                        unsigned num_threads);
 
-// What the header of a block says; gompfs.codec.headers reads arrays of these records.
+// What the header of a block says. gompfs.codec.headers reads arrays of these records.
 struct BlockFacts {
-    // A BlockStatus: ok, or bad_header, also for a wrong size and for a codec that is not allowed.
+    // A BlockStatus. Of read_facts: ok, or bad_header, also for a wrong size and for a codec that
+    // is not allowed.
     std::uint32_t status;
     std::uint32_t codec;
     std::uint32_t payload_size;
     std::uint32_t uncompressed_size;  // 0 if there is no valid header
-    std::uint64_t checksum;
+    std::uint64_t content_xxh3;
+    std::uint64_t block_xxh3;
 };
 BlockFacts read_facts(Bytes block, Supplement supplement = Supplement::none);
 
@@ -83,11 +85,6 @@ BlockFacts read_facts(Bytes block, Supplement supplement = Supplement::none);
 // block.
 std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes facts, Bytes offsets,
                                          MutableBytes out, unsigned num_threads);
-
-// Returns one byte for each block: 1 if the decoded bytes at its offset in `out` match the checksum
-// in its header. Throws std::invalid_argument unless there is an offset (u64) for each block.
-std::vector<std::uint8_t> check_contents(std::span<const Bytes> blocks, Bytes offsets, Bytes out,
-                                         unsigned num_threads);
 
 // Returns whether all blocks, given by columns of archive_offset (u64) and compressed_size (u32),
 // have possible sizes and end at data_end or before.

@@ -333,7 +333,7 @@ def test_a_gpu_started_by_auto_is_not_used_in_children(sound_archive: Path, cont
         answer = run_in_child(
             lambda: (
                 *(wrong_files(files, contents, [*contents]), engine.name, engine.reason),
-                engine.accelerator.text(1 << 50),
+                engine.accelerator.arrays(1 << 50),
             )
         )
     reason = "auto: the CPU, because this process was forked from one that had started the GPU"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cupy_on_host import FakeDevice, cupy_on_host
+from cupy_on_host import cupy_on_host, fake_device
 from dictionary_trees import similar_text
 from host_device import HostDevice
 from many_files import BLOCK_SIZE, KINDS, Place
@@ -17,7 +17,7 @@ from native_builds import kernel_library
 from tree_helpers import pack, write_files
 
 from gompfs.engine import select_engine, selection
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 
 _WORDS = [b"block", b"stream", b"extent", b"inode", b"\n"]
 
@@ -46,7 +46,7 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
     def make(**limits: int) -> Any:
         if is_fake:
-            device = FakeDevice(kernel_library(), **limits)
+            device = fake_device(kernel_library(), **limits)
             monkeypatch.setattr(selection, "select_device", lambda *_: device)
             return device
         return None

@@ -15,9 +15,9 @@ import numpy as np
 from archive_builder import grammar_part, grammar_section
 
 from gompfs._native.statistics import Direction, PostingsTask
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.grammar import Grammar, GrammarBuilder
-from gompfs.statistics.device_postings import count_words
+from gompfs.statistics.gpu.device_postings import count_words
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 

@@ -19,8 +19,8 @@ from payloads import CODECS, contents
 
 from gompfs._native import codec as _codec
 from gompfs.codec import Codec, CodecOptions
-from gompfs.gpu.arrays import ArrayDevice
-from gompfs.gpu.encode_kernels import (
+from gompfs.gpu.device.arrays import ArrayDevice
+from gompfs.gpu.encode.encode_kernels import (
     READABLE,
     BlockBatch,
     check_payloads,
@@ -28,7 +28,7 @@ from gompfs.gpu.encode_kernels import (
     gather_payloads,
     payload_bytes,
 )
-from gompfs.gpu.parser import ParsedBlocks, Parser, can_parse
+from gompfs.gpu.encode.parser import ParsedBlocks, Parser, can_parse
 
 _ENCODED, _FAILED = 0, 1
 _LITERAL_LIMITS = {Codec.GOMPRESSO_BIT: 266, Codec.GOMPRESSO_BYTE: 262}

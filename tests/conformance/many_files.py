@@ -37,7 +37,6 @@ class Place:
 KINDS: dict[str, dict[str, object]] = {
     "bit": {"codec": Codec.GOMPRESSO_BIT, "dictionary_size": 0},
     "byte": {"codec": Codec.GOMPRESSO_BYTE},
-    "version 1": {"version": 1},
     "parts": {"codec": Codec.GOMPRESSO_BIT, "part_size": 5 * BLOCK_SIZE + 1000, "dictionary_size": 0},
     "text": {"stats": True},
     "dictionary": OPTIONS,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from gompfs._native.codec import parse_sequences
 from gompfs.codec import Codec, CodecOptions
 from gompfs.codec.codecs import MAX_LEVEL, MIN_LEVEL
-from gompfs.gpu.arrays import ArrayDevice
-from gompfs.gpu.parser import Parser, can_parse
+from gompfs.gpu.device.arrays import ArrayDevice
+from gompfs.gpu.encode.parser import Parser, can_parse
 
 _PADDING = 32
 

@@ -20,8 +20,9 @@ from gompfs._native import statistics as _statistics
 from gompfs._native.grammar import WordRule
 from gompfs._native.statistics import PostingsTask
 from gompfs.archive import Archive
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.grammar import CountedWords
+from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.query import StatsQuery
@@ -32,7 +33,6 @@ from gompfs.statistics.resident_answers import (
     resident_tfidf_of_file,
     resident_word_counts,
 )
-from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.traversal import PhaseTimes
 from gompfs.statistics.word_counts import SortOrder, word_count_report
 

@@ -15,7 +15,7 @@ from host_device import HostDevice
 from tool_modules import tool_module
 
 from gompfs._native.statistics import Direction, PostingsTask
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.grammar import Grammar
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import Traversal

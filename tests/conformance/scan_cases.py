@@ -19,8 +19,9 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from host_device import HostDevice
 
-from gompfs.gpu.arrays import ArrayDevice
-from gompfs.gpu.block_scan import (
+from gompfs.gpu.device.arrays import ArrayDevice
+from gompfs.search import SearchQuery
+from gompfs.search.gpu.block_scan import (
     HAS_FOLDING,
     HAS_MARK,
     HAS_NUL,
@@ -30,7 +31,6 @@ from gompfs.gpu.block_scan import (
     measure_blocks,
     stream_text,
 )
-from gompfs.search import SearchQuery
 
 _ALIGNMENT, _PADDING = 32, 64
 LONG_LINE = 16 << 10  # kernels/search/run_automaton.cu

@@ -11,6 +11,7 @@ from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.model import ROOT_INO
 from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
+from gompfs.search.search_memory import SearchMemory
 
 BLOCK_SIZE = 16 << 10
 
@@ -23,8 +24,8 @@ def pack_tree(tree: Path, name: str) -> Path:
     return target
 
 
-def found(archive: Archive, query: SearchQuery) -> tuple[bytes, SearchTotals]:
-    search = ArchiveSearch(archive, query, [(b"", ROOT_INO)])
+def found(archive: Archive, query: SearchQuery, memory: SearchMemory | None = None) -> tuple[bytes, SearchTotals]:
+    search = ArchiveSearch(archive, query, [(b"", ROOT_INO)], memory=memory)
     output = b"".join(search)
     assert not search.failures
     return output, search.totals

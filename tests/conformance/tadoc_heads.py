@@ -26,8 +26,8 @@ from gompfs.codec.reference_tadoc_numbers import class_of
 from gompfs.codec.sequences import DecodedPayload
 from gompfs.codec.sequences import Sequence as CodedSequence
 from gompfs.engine import select_engine
-from gompfs.gpu.head_memory import START_SIZE
-from gompfs.gpu.heads import pack_head
+from gompfs.gpu.decode.head_memory import START_SIZE
+from gompfs.gpu.decode.head_store import pack_head
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gompfs._native.blocks import BlockStaging
 from gompfs.codec import BlockStatus, Codec, build_block
-from gompfs.gpu.block_source import STAGED
+from gompfs.codec.headers import FACTS
 
 NUM_BLOCKS = 200
 ALIGNMENT = 16
@@ -45,11 +45,11 @@ class Wanted:
         self.targets = (ends - (-(-sizes // ALIGNMENT) * ALIGNMENT)).astype(np.uint64)
         self.out = bytearray(int(ends[-1]))
 
-    def begin(self, num_threads: int, *, descriptor: int | None = None) -> BlockStaging:
-        """Reads the file by default."""
-        descriptor = os.open(self.path, os.O_RDONLY) if descriptor is None else descriptor
+    def begin(self, num_threads: int, *, source: int | list[memoryview] | None = None) -> BlockStaging:
+        """Reads the file by default, or another one, by its descriptor, or memory."""
+        source = os.open(self.path, os.O_RDONLY) if source is None else source
         return BlockStaging(
-            descriptor, np.array(self.offsets, np.uint64), self.sizes, np.array(self.content_sizes, np.uint32),
+            source, np.array(self.offsets, np.uint64), self.sizes, np.array(self.content_sizes, np.uint32),
             np.zeros(len(self.blocks), np.uint8), self.targets, self.out, num_threads,
         )  # fmt: skip
 
@@ -63,7 +63,7 @@ class Wanted:
 
 
 def records(staging: BlockStaging) -> NDArray[np.void]:
-    return np.frombuffer(staging.wait(), STAGED)
+    return np.frombuffer(staging.wait(), FACTS)
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 7])
@@ -89,12 +89,25 @@ def test_blocks(num_threads: int, blocks: list[bytes], tmp_path: Path) -> None:
         assert [wanted[number].at_target(index) for index in sound] == [blocks[index] for index in sound]
 
 
+def test_blocks_in_memory(blocks: list[bytes], tmp_path: Path) -> None:
+    """They are copied to their targets, and checked there."""
+    wanted = Wanted(tmp_path / "file", blocks)
+    given = [memoryview(block) for block in blocks]
+    given[9] = memoryview(blocks[9][:-1] + bytes([blocks[9][-1] ^ 1]))
+    found = records(wanted.begin(3, source=given))
+    assert np.flatnonzero(found["status"]).tolist() == [9]
+    assert [wanted.at_target(index) for index in range(NUM_BLOCKS) if index != 9] == blocks[:9] + blocks[10:]
+    for mistake in (given[1:], [given[0][1:], *given[1:]]):
+        with pytest.raises(ValueError, match="another size"):
+            wanted.begin(3, source=mistake)
+
+
 def test_failures(blocks: list[bytes], tmp_path: Path) -> None:
     """A file that cannot be read, and memory that is too small. The descriptor is closed in any case."""
     wanted = Wanted(tmp_path / "file", blocks)
     num_open = len(os.listdir("/proc/self/fd"))
     for num_threads in (1, 4):
-        staging = wanted.begin(num_threads, descriptor=os.open(wanted.path, os.O_WRONLY))
+        staging = wanted.begin(num_threads, source=os.open(wanted.path, os.O_WRONLY))
         with pytest.raises(OSError, match="Bad file descriptor"):
             staging.wait()
         wanted.begin(num_threads)  # nobody waits

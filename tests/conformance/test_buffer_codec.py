@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cupy_on_host import cupy_on_host
+from cupy_on_host import cupy_on_host, fake_device
 from native_builds import ROOT, kernel_library
-from text_device_on_host import EngineWithDevice, HostTextDevice
 
 import gompfs
 from gompfs import BufferCodec
 from gompfs.arrays import buffers
 from gompfs.codec import BLOCK_HEADER_SIZE
+from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import ArchiveFormatError, CorruptBlockError, OptionError
 
 BLOCK_SIZE = 1 << 14
@@ -39,10 +39,11 @@ CONTENTS = [b"", b"x", text(5000), text(BLOCK_SIZE), text(5 * BLOCK_SIZE + 33), 
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., BufferCodec]]:
     """Returns a function that makes a codec on a device."""
     is_fake = request.param == "stand-in"
-    if is_fake:
-        engine = EngineWithDevice(HostTextDevice(kernel_library()))
-        monkeypatch.setattr(buffers, "select_engine", lambda *_: engine)
     with cupy_on_host() if is_fake else nullcontext():
+        if is_fake:
+            stand_in = fake_device(kernel_library())
+            monkeypatch.setattr(buffers, "select_engine", lambda *_: CpuEngine(2))
+            monkeypatch.setattr(buffers, "select_device", lambda *_: stand_in)
         device = "cuda:0" if is_fake else request.param
         yield lambda *arguments: BufferCodec(*arguments, block_size=BLOCK_SIZE, device=device)
 
@@ -121,7 +122,7 @@ def test_mistakes() -> None:
     for codec in ("gompresso-tadoc", "stored", "zlib"):
         with pytest.raises(OptionError):
             BufferCodec(codec)
-    for arguments in ({"level": 0}, {"level": 10}, {"block_size": 100}, {"block_size": 1 << 21}, {"device": "gpu"}):
+    for arguments in ({"level": 0}, {"level": 9}, {"block_size": 100}, {"block_size": 1 << 21}, {"device": "gpu"}):
         with pytest.raises(OptionError):
             BufferCodec(**arguments)
     with pytest.raises(ValueError, match="contiguous"):

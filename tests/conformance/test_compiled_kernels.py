@@ -15,9 +15,9 @@ import pytest
 from cupy_on_host import cupy_on_host
 from tool_modules import tool_module
 
-from gompfs.gpu import kernels
-from gompfs.gpu.compiled_kernels import archive_name, compiled_folder, member_name, read_compiled
-from gompfs.gpu.kernels import kernel_folder, read_source
+from gompfs.gpu.device import kernels
+from gompfs.gpu.device.compiled_kernels import archive_name, compiled_folder, member_name, read_compiled
+from gompfs.gpu.device.kernels import kernel_folder, read_source
 
 compile_kernels = tool_module("compile_kernels")
 KERNEL, OTHER = "reading/gather_pieces", "encode/check"
@@ -148,7 +148,7 @@ class FakeDriverError(RuntimeError):
 
 @pytest.fixture
 def cuda() -> Iterator[SimpleNamespace]:
-    """The names of gompfs.gpu.cuda, with a stand-in for CuPy that compiles source to the bytes of its text."""
+    """The names of gompfs.gpu.device.cuda, with a stand-in for CuPy that compiles source to the bytes of its text."""
 
     def raw_module(code: str, options: tuple[str, ...], backend: str) -> SimpleNamespace:
         assert backend == "nvrtc"
@@ -159,7 +159,7 @@ def cuda() -> Iterator[SimpleNamespace]:
     with cupy_on_host():
         import cupy
 
-        from gompfs.gpu import cuda
+        from gompfs.gpu.device import cuda
 
         device = SimpleNamespace(id=0, compute_capability="75")
         cupy.cuda.Device = lambda: device

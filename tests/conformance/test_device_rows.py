@@ -18,15 +18,15 @@ from resident_cases import ROOM, Question, ask_cpu
 from gompfs._native.statistics import PostingsTask
 from gompfs.archive import Archive
 from gompfs.errors import StatsUnavailableError
-from gompfs.gpu.tables import PairCounts
-from gompfs.statistics import device_rows
-from gompfs.statistics.device_postings import DeviceCounter
-from gompfs.statistics.device_rows import DeviceRows, Totals, add_totals
+from gompfs.statistics.gpu import device_rows
+from gompfs.statistics.gpu.device_postings import DeviceCounter
+from gompfs.statistics.gpu.device_rows import DeviceRows, Totals, add_totals
+from gompfs.statistics.gpu.local_tables import PairCounts
+from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.query import EVERYTHING, StatsQuery
 from gompfs.statistics.report import Report
 from gompfs.statistics.resident_answers import resident_postings, resident_word_counts
-from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.traversal import PhaseTimes
 from gompfs.statistics.word_counts import SortOrder
 

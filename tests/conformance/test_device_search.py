@@ -5,25 +5,30 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import kernel_library
+from numpy.typing import NDArray
 from search_cases import BLOCK_SIZE, check, found, pack_tree
 from searched_tree import OPTIONS, PATTERNS, make_large_tree, make_tree
-from text_device_on_host import EngineWithDevice, HostKeptBlocks, HostTextDevice, StagedOnHost
+from text_device_on_host import EngineWithDevice, HostTextDevice
 from tool_modules import tool_module
 from tree_helpers import pack
 
 from gompfs import engine
-from gompfs.archive import Archive, text_on_device
-from gompfs.archive.staged_blocks import StagedBlocks
+from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError, OptionError
-from gompfs.search import Output, SearchQuery, archive_scan
+from gompfs.gpu.decode.block_source import BlockSource
+from gompfs.search import Output, SearchQuery
+from gompfs.search.gpu import archive_scan, text_on_device
+from gompfs.search.search_memory import SearchMemory
 
 Grep = Callable[..., tuple[int, bytes]]
 
@@ -151,24 +156,17 @@ def test_large_files(grep: tuple[Grep, Grep], tmp_path: Path, device: HostTextDe
     assert totals.candidate_bytes < totals.scanned_bytes / 4
 
 
-def test_blocks_that_stay_on_the_device_are_not_read_again(
-    archive: Path, device: HostTextDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_measures_are_counted_once(archive: Path, device: HostTextDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_on_device, "_BATCH_BYTES", 5 * BLOCK_SIZE)
     with Archive(archive, engine=EngineWithDevice(device)) as opened:
-        first, totals = found(opened, SearchQuery((b"rare_word",), prunes=False))
+        memory = SearchMemory(opened)
+        first, totals = found(opened, SearchQuery((b"rare_word",), prunes=False), memory)
         with monkeypatch.context() as patch:
-            patch.setattr(StagedBlocks, "begin_staging", None)
-            assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == (first, totals)
-            other, other_totals = found(opened, SearchQuery((rb"rare_\w+",), globs=(b"rare",), prunes=False))
+            patch.setattr(text_on_device, "measure_blocks", None)
+            assert found(opened, SearchQuery((b"rare_word",), prunes=False), memory) == (first, totals)
+            other, other_totals = found(opened, SearchQuery((rb"rare_\w+",), globs=(b"rare",), prunes=False), memory)
         assert other == first
         assert 0 < other_totals.scanned_bytes < totals.scanned_bytes
-        for batch in opened.texts_on_devices([device])[0]._kept.values():
-            batch.kept.is_valid = False  # type: ignore[misc, union-attr]
-        assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == (first, totals)
-        monkeypatch.setattr(HostKeptBlocks, "decode", lambda _: None)  # dropped after they were found to be there
-        again, fewer = found(opened, SearchQuery((b"rare_word",), prunes=False))
-        assert (again, fewer.scanned_bytes) == (first, 0)
 
 
 @pytest.fixture
@@ -183,10 +181,10 @@ def test_several_devices(
     archive: Path, device: HostTextDevice, devices: list[HostTextDevice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each searches its part, the parts are about as large, and none is searched twice."""
-    monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
+    monkeypatch.setattr(text_on_device, "LEAST_BATCH", 1)
     scanned = []
     for each in devices:
-        monkeypatch.setattr(each, "decode_staged", _counted(each.decode_staged, scanned, each))
+        monkeypatch.setattr(each, "decoder", _counted(each.decoder, scanned, each))
     for pattern in (b"rare_word", rb"\bfoo|bar\s*$", b"e"):
         scanned.clear()
         totals = check(archive, EngineWithDevice(*devices), patterns=(pattern,), line_numbers=True)
@@ -198,31 +196,19 @@ def test_several_devices(
     assert scanned
 
 
-def _counted(decode: Callable[..., Any], scanned: list[tuple[HostTextDevice, int]], by: HostTextDevice) -> Any:
-    def decode_and_count(staged: StagedOnHost) -> Any:
-        scanned.append((by, int(staged.sizes.sum())))
-        return decode(staged)
+def _counted(make: Callable[..., Any], scanned: list[tuple[HostTextDevice, int]], by: HostTextDevice) -> Any:
+    def make_decoder(source: BlockSource) -> Any:
+        decoder = make(source)
+        decode = decoder.decode
 
-    return decode_and_count
+        def decode_and_count(numbers: NDArray[np.uint64]) -> Any:
+            scanned.append((by, int(source.uncompressed_sizes[numbers].sum())))
+            return decode(numbers)
 
+        decoder.decode = decode_and_count
+        return decoder
 
-@pytest.mark.usefixtures("small_batches")
-def test_blocks_that_stay_on_several_devices(
-    archive: Path, devices: list[HostTextDevice], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are not read again, and each is on one device."""
-    monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
-    with Archive(archive, engine=EngineWithDevice(*devices)) as opened:
-        first = found(opened, SearchQuery((b"rare_word",), prunes=False))
-        monkeypatch.setattr(StagedBlocks, "begin_staging", None)
-        assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == first
-        numbers = [
-            number
-            for text in opened.texts_on_devices(devices)
-            for batch in text._kept.values()
-            for number in batch.numbers.tolist()
-        ]
-        assert sorted(numbers) == list(range(opened.num_blocks))
+    return make_decoder
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -232,8 +218,8 @@ def test_one_of_several_devices_has_no_memory(
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
-    monkeypatch.setattr(devices[1], "decode_staged", fail)
+    monkeypatch.setattr(text_on_device, "LEAST_BATCH", 1)
+    monkeypatch.setattr(devices[1], "decoder", lambda _: SimpleNamespace(decode=fail))
     with (
         Archive(archive, engine=EngineWithDevice(*devices)) as opened,
         pytest.raises(EngineUnavailableError, match="the host has too little free memory to search"),

@@ -54,7 +54,7 @@ def test_any_segments(device: HostDevice, contents: list, builder: str, left_out
 def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit of four items for narrow levels, the kernels for wide levels run too."""
     compare(device, *texts(0)[1:], lengths=(3,))
-    monkeypatch.setattr("gompfs.gpu.forest._MAX_NARROW", 4)
+    monkeypatch.setattr("gompfs.statistics.gpu.forest._MAX_NARROW", 4)
     compare(device, *texts(0)[1:], lengths=(3,))
     folder = ROOT / "kernels" / "statistics"
     sources = [folder / f"{name}.cu" for name in ("levels", "ngrams", "pairs", "tables")]

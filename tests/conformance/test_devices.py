@@ -23,19 +23,21 @@ from native_builds import kernel_library
 from tree_helpers import add, pack
 
 import gompfs
-from gompfs.archive import Archive, text_on_device
+from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, build_block, parse_block_header
 from gompfs.engine import Engine, selection
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import CorruptBlockError, EngineUnavailableError, OptionError
 from gompfs.files import ArchiveFiles
-from gompfs.gpu import spread
-from gompfs.gpu.spread import cut_evenly, run_together
+from gompfs.gpu.decode import shares
+from gompfs.gpu.device.spread import cut_evenly, run_together
 from gompfs.model import ROOT_INO
 from gompfs.options import GpuOptions, PackOptions
 from gompfs.pack import contents as pack_contents
 from gompfs.pack import open_source, pack_archive
-from gompfs.search import ArchiveSearch, SearchQuery, archive_scan
+from gompfs.search import ArchiveSearch, SearchQuery
+from gompfs.search.gpu import archive_scan, text_on_device
+from gompfs.search.search_memory import SearchMemory
 from gompfs.statistics.answering import RESIDENT, Answering
 from gompfs.statistics.tasks import compute
 from gompfs.verify import verify_archive
@@ -49,7 +51,7 @@ UseGpus = Callable[..., Gpus]
 @pytest.fixture
 def use_gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[UseGpus]:
     """Returns a function that makes stand-ins, with small shares."""
-    monkeypatch.setattr(spread, "LEAST_SHARE", LEAST_SHARE)
+    monkeypatch.setattr(shares, "LEAST_SHARE", LEAST_SHARE)
     monkeypatch.setattr(selection, "find_spec", lambda _: True)
     with ExitStack() as stack:
         yield lambda count, **limits: stack.enter_context(gpus_on_host(count, kernel_library(), **limits))
@@ -189,9 +191,9 @@ def test_payloads_stay_on_one_device_each(use_gpus: UseGpus) -> None:
         assert all(gpu.launches == {"decode_bit": 1} for gpu in gpus)
         if start == 0 and sum(uploaded) > payloads:
             assert all(0.4 < each / sum(uploaded) < 0.6 for each in uploaded)
-    descriptions = 5 * 8 * len(blocks)
+    descriptions = 64 * len(blocks) + 2 * 9 * 16  # columns begin at multiples of 16
     assert sum(uploaded) <= descriptions < payloads
-    kept = [len(device.store._addresses) for device in engine._devices]
+    kept = [len(device.store) for device in engine._devices]
     assert sum(kept) == len(blocks)
     (first,) = [device.store for device in engine._devices[:1]]
     first.clear()
@@ -379,7 +381,7 @@ def test_a_device_without_memory_for_arrays(
 def test_searches(kind: str, use_gpus: UseGpus, archives: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of blocks go to the devices in turn. The second time, nothing is uploaded but the pattern."""
     monkeypatch.setattr(text_on_device, "_BATCH_BYTES", 3 * ARCHIVE_BLOCK_SIZE)
-    monkeypatch.setattr(text_on_device, "LEAST_SHARE", 1)
+    monkeypatch.setattr(text_on_device, "LEAST_BATCH", 1)
     monkeypatch.setattr(archive_scan, "_MOST_CANDIDATES", 1)
     gpus = use_gpus(2)
     engine = engine_of(gpus, memory=256 << 20)
@@ -387,10 +389,11 @@ def test_searches(kind: str, use_gpus: UseGpus, archives: dict[str, Path], monke
     with Archive(archives[kind], engine=CpuEngine()) as archive:
         expected = b"".join(ArchiveSearch(archive, query, [(b"", ROOT_INO)]))
     with Archive(archives[kind], engine=engine) as archive:
+        memory = SearchMemory(archive)
         for uploaded in (1 << 30, 40_000):
             for gpu in gpus:
                 gpu.forget()
-            search = ArchiveSearch(archive, query, [(b"", ROOT_INO)])
+            search = ArchiveSearch(archive, query, [(b"", ROOT_INO)], memory=memory)
             assert b"".join(search) == expected != b""
             assert search.totals.scanned_bytes == sum(sum(each.blocks.uncompressed_sizes) for each in archive.segments)
             assert len({gpu.launches["run_automaton"] for gpu in gpus}) == 1
@@ -462,10 +465,10 @@ def test_pinned_memory_is_near_its_device(
         (tmp_path / f"0000:b{number}:00.0" / "local_cpulist").write_text(cpus + "\n")
     gpus = use_gpus(3)
     from gompfs.engine import gpu as gpu_module
-    from gompfs.gpu import cuda, device
+    from gompfs.gpu.device import cuda, slot
 
     cpus_near = cuda.CpusNearDevices(tmp_path)
-    for module in (gpu_module, device):
+    for module in (gpu_module, slot):
         monkeypatch.setattr(module, "CPUS_NEAR_DEVICES", cpus_near)
     engine = engine_of(gpus, count)
     blocks = batch(80)

@@ -13,7 +13,7 @@ from payload_builder import build_bit
 from test_dictionary_payloads import TEXT, decode, encode, random_dictionary_payload
 
 from gompfs._native import codec as native
-from gompfs.gpu.heads import pack_head
+from gompfs.gpu.decode.head_store import pack_head
 
 
 def decode_by_kernel(dictionary: bytes, payloads: list[tuple[bytes, int]]) -> list[bytes | None]:

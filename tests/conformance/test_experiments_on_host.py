@@ -15,7 +15,7 @@ from native_builds import ROOT, kernel_library
 from tool_modules import tool_module
 
 from gompfs.engine import selection
-from gompfs.gpu import spread
+from gompfs.gpu.decode import shares
 
 BLOCK_SIZE = 1 << 14
 EXPERIMENTS = tool_module("experiments").EXPERIMENTS
@@ -31,7 +31,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     path = tmp_path / "text"
     path.write_bytes(TEXT)
     monkeypatch.setattr(selection, "find_spec", lambda _: True)
-    monkeypatch.setattr(spread, "LEAST_SHARE", BLOCK_SIZE)
+    monkeypatch.setattr(shares, "LEAST_SHARE", BLOCK_SIZE)
     monkeypatch.setattr(tool_module("experiments.meters"), "_SECONDS_TO_WARM_UP", 0.0)
     monkeypatch.setattr(tool_module("experiments.nested"), "DEPTHS", (1, 4))
     with gpus_on_host(1, kernel_library()):

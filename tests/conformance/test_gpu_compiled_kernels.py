@@ -17,8 +17,8 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.timeout(600)
 def test_compiled_kernels_do_what_cupy_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = pytest.importorskip("cupy")
-    from gompfs.gpu import compiled_kernels
-    from gompfs.gpu.cuda import KERNEL_MODULES
+    from gompfs.gpu.device import compiled_kernels
+    from gompfs.gpu.device.cuda import KERNEL_MODULES
 
     tool_module("compile_kernels").compile_all([int(cupy.cuda.Device(0).compute_capability)], tmp_path / "compiled")
     blocks = [

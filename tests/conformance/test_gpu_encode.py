@@ -41,7 +41,7 @@ def stream() -> bytes:
 
 
 def test_payloads_are_those_of_the_core() -> None:
-    cupy_arrays = pytest.importorskip("gompfs.gpu.cupy_arrays")
+    cupy_arrays = pytest.importorskip("gompfs.gpu.device.cupy_arrays")
     with cupy_arrays.GpuArrays() as device:
         check_all(device, 30)
 

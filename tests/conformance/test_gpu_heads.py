@@ -36,7 +36,7 @@ from gompfs.engine import Engine, select_engine
 
 if TYPE_CHECKING:
     from gompfs.engine.gpu import GpuEngine
-    from gompfs.gpu.device import Device
+    from gompfs.gpu.decode.device import Device
 
 pytestmark = pytest.mark.gpu
 NUM_MUTATIONS = 20_000

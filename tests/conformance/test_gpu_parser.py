@@ -7,7 +7,7 @@ from parse_cases import all_options, compare, make_content
 from payloads import CORPUS
 
 from gompfs.codec import Codec, CodecOptions
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 
 pytestmark = pytest.mark.gpu
 BACKWARD = CodecOptions(level=8)
@@ -15,7 +15,7 @@ BACKWARD = CodecOptions(level=8)
 
 @pytest.fixture(scope="module")
 def device() -> ArrayDevice:
-    from gompfs.gpu.cupy_arrays import GpuArrays
+    from gompfs.gpu.device.cupy_arrays import GpuArrays
 
     return GpuArrays()
 

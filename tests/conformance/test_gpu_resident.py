@@ -15,11 +15,11 @@ from tree_helpers import pack
 from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.options import GpuOptions
 from gompfs.statistics.answering import RESIDENT, Answering
+from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.paths import files_in_order
-from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.tasks import NAMES, NAMES_OF_FILE, compute
 from gompfs.statistics.traversal import PhaseTimes
 
@@ -33,7 +33,7 @@ def test_same_bytes_as_the_cpu(gpu: ArrayDevice) -> None:
 
 
 def test_wide_levels(gpu: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gompfs.gpu.forest._MAX_NARROW", 4)
+    monkeypatch.setattr("gompfs.statistics.gpu.forest._MAX_NARROW", 4)
     for case in cases():
         if case[0] != PIECES:
             check_resident(gpu, case, repeats=1).release()

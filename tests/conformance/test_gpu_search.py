@@ -10,12 +10,13 @@ from search_cases import check, found, pack_tree
 from searched_tree import OPTIONS, PATTERNS, make_large_tree, make_tree
 
 from gompfs.archive import Archive
-from gompfs.archive.staged_blocks import StagedBlocks
 from gompfs.cli.application import run
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import OptionError
+from gompfs.gpu.decode.archive_source import ArchiveSource
 from gompfs.options import GpuOptions
 from gompfs.search import Order, SearchQuery
+from gompfs.search.search_memory import SearchMemory
 
 pytestmark = pytest.mark.gpu
 
@@ -88,7 +89,8 @@ def test_payloads_stay_on_the_device(archive: Path, monkeypatch: pytest.MonkeyPa
         expected, _ = found(opened, query)
     options = GpuOptions(resident="on", archive_size=os.path.getsize(archive))
     with Archive(archive, engine=select_engine("gpu", gpu=options)) as opened:
-        assert found(opened, query)[0] == expected
-        monkeypatch.setattr(StagedBlocks, "begin_staging", None)
+        memory = SearchMemory(opened)
+        assert found(opened, query, memory)[0] == expected
+        monkeypatch.setattr(ArchiveSource, "begin_staging", None)
         for _ in range(3):
-            assert found(opened, query)[0] == expected
+            assert found(opened, query, memory)[0] == expected

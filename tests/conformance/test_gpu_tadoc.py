@@ -13,7 +13,7 @@ from tadoc_blocks import TadocBlock, blocks_of_texts, crafted, damaged, highest_
 from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus, Codec, CodecOptions
 from gompfs.engine import Engine, select_engine
-from gompfs.gpu.heads import packed_size
+from gompfs.gpu.decode.head_store import packed_size
 from gompfs.options import GpuOptions
 
 pytestmark = pytest.mark.gpu

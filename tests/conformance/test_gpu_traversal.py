@@ -10,7 +10,7 @@ from round_cases import compare_in_rounds
 
 from gompfs._native.statistics import Direction
 from gompfs.engine import select_engine
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.options import GpuOptions
 
 pytestmark = pytest.mark.gpu
@@ -22,7 +22,7 @@ def test_same_bytes_as_the_cpu(gpu: ArrayDevice) -> None:
 
 
 def test_wide_levels(gpu: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gompfs.gpu.forest._MAX_NARROW", 4)
+    monkeypatch.setattr("gompfs.statistics.gpu.forest._MAX_NARROW", 4)
     for name, grammars, paths in cases():
         compare(gpu, grammars, paths, name, lengths=(3,))
 

@@ -23,8 +23,8 @@ from tadoc_heads import (
     random_heads,
 )
 
-from gompfs.gpu.head_memory import HeadMemory, head_memory
-from gompfs.gpu.heads import pack_words
+from gompfs.gpu.decode.head_memory import HeadMemory, head_memory
+from gompfs.gpu.decode.head_store import pack_words
 
 
 def open_by_kernel(heads: Sequence[TadocHead], less_workspace: int = 0) -> list[NDArray[np.uint8] | None]:

@@ -14,8 +14,8 @@ from tadoc_heads import TadocHead, heads_of_texts, part_heads
 from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus
 from gompfs.codec.stored_head import StoredHead, StoredWords
-from gompfs.gpu.head_memory import head_memory
-from gompfs.gpu.heads import HeadStore, HeadTask, pack_head, pack_words, packed_size, packed_words_size
+from gompfs.gpu.decode.head_memory import head_memory
+from gompfs.gpu.decode.head_store import HeadStore, HeadTask, pack_head, pack_words, packed_size, packed_words_size
 
 
 class Memory:

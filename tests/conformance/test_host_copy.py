@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from cupy_on_host import cupy_on_host
 
 from gompfs._native.gpu import copy_runs
-from gompfs.gpu.host_copy import copy_bytes
+from gompfs.gpu.device.host_copy import copy_bytes
 
 
 def columns(*rows: tuple[int, int, int]) -> list[np.ndarray]:
@@ -50,21 +50,30 @@ def test_runs_outside_are_refused_before_anything_is_copied(run: tuple[int, int,
 def test_runs_of_a_slice_put_its_blocks_where_the_caller_wants_them() -> None:
     """Blocks of any sizes and order: their content, aligned as on the device, arrives without gaps."""
     with cupy_on_host():
-        from gompfs.gpu.batch import OUTPUT_ALIGNMENT, GpuBatch, lay_out
+        from gompfs.gpu.decode import outputs
+        from gompfs.gpu.decode.layout import OUTPUT_ALIGNMENT, lay_out
+        from gompfs.gpu.decode.outputs import HostOutput
+        from gompfs.gpu.decode.slots import DecodeSlot
 
-        rng = np.random.default_rng(8)
+        rng, slot = np.random.default_rng(8), DecodeSlot()
         for _ in range(50):
-            sizes = rng.choice([32, 64, 1000, 4096, 0], 40).astype(np.uint64)
-            batch = GpuBatch.__new__(GpuBatch)
-            batch._sizes, batch._offsets = sizes, np.cumsum(sizes, dtype=np.uint64) - sizes
-            indexes = np.sort(rng.choice(40, rng.integers(1, 41), replace=False))
-            offsets, size = lay_out(sizes[indexes], OUTPUT_ALIGNMENT)
-            output = rng.integers(1, 256, size, np.uint8)
-            target, expected = np.zeros((2, int(sizes.sum())), np.uint8)
-            for index, at in zip(indexes, offsets.tolist(), strict=True):
-                start, length = int(batch._offsets[index]), int(sizes[index])
-                expected[start : start + length] = output[at : at + length]
-            runs = batch._runs(SimpleNamespace(indexes=indexes, output_offsets=offsets))  # type: ignore[arg-type]
-            assert len(runs[0]) <= indexes.size
-            copy_runs(output.data, target.data, *runs, 2)
+            all_sizes = rng.choice([32, 64, 1000, 4096, 0], 40).astype(np.uint32)
+            all_offsets = np.cumsum(all_sizes, dtype=np.uint64) - all_sizes
+            chosen = np.sort(rng.choice(40, rng.integers(1, 41), replace=False))
+            sizes, offsets = all_sizes[chosen], all_offsets[chosen]
+            targets, _ = lay_out(sizes, OUTPUT_ALIGNMENT)
+            target, expected = np.zeros((2, int(all_sizes.sum())), np.uint8)
+            with patch.object(outputs, "is_pinned", lambda _: False):
+                output = HostOutput(target.data, offsets, sizes, targets, 2)
+            for indexes in np.array_split(np.arange(chosen.size), 2):
+                if not indexes.size:
+                    continue
+                memory, base = output.memory(slot, indexes)
+                memory[:] = rng.integers(1, 256, memory.size, np.uint8)
+                for index in indexes:
+                    start, at, size = int(offsets[index]), int(targets[index]) - base, int(sizes[index])
+                    expected[start : start + size] = memory[at : at + size]
+                complete = output.fetch(slot, indexes)
+                if complete is not None:
+                    complete()
             assert np.array_equal(target, expected)

@@ -10,15 +10,14 @@ from cubin import parse_cubin
 from host_device import kernels_in
 from tool_modules import tool_module
 
-from gompfs.gpu.backward_parser import COST_TILE, FOLLOW_TILE, NUM_PASSES, NUM_SEGMENTS, WAY_TILE
-from gompfs.gpu.block_scan import MEASURE_TILE, SEGMENT_SIZE
-from gompfs.gpu.kernels import (
+from gompfs.gpu.device.kernels import (
     SHARED_BYTES,
     compile_options,
     kernel_folder,
     read_source,
 )
-from gompfs.gpu.parser import (
+from gompfs.gpu.encode.backward_parser import COST_TILE, FOLLOW_TILE, NUM_PASSES, NUM_SEGMENTS, WAY_TILE
+from gompfs.gpu.encode.parser import (
     FIND_THREADS,
     LINK_CLAIMS,
     LINK_THREADS,
@@ -30,6 +29,7 @@ from gompfs.gpu.parser import (
     TEXT_PADDING,
 )
 from gompfs.gpu.repair import TILE
+from gompfs.search.gpu.block_scan import MEASURE_TILE, SEGMENT_SIZE
 
 FOLDER = kernel_folder()
 EXPERIMENTS = Path(__file__).parents[2] / "tools" / "experiments" / "kernels"

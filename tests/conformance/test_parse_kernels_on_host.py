@@ -14,7 +14,7 @@ from native_builds import kernel_library, sanitizer_environment
 from parse_cases import all_options, compare, make_content
 
 from gompfs.codec import Codec, CodecOptions
-from gompfs.gpu.parser import can_parse
+from gompfs.gpu.encode.parser import can_parse
 
 FOLDER = Path(__file__).parent
 NARROW = 1 << 16

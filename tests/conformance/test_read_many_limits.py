@@ -68,9 +68,9 @@ def test_memory_that_runs_out_once(
 ) -> None:
     """While blocks of the next slices are being read. Payloads on the device are dropped, and all is read again."""
     device = place.make(capacity=1 << 22, slice_bytes=1 << 15)
-    from gompfs.gpu.range_slots import RangeSlot
+    from gompfs.gpu.decode.slots import DecodeSlot
 
-    allocate, names = RangeSlot.device, []
+    allocate, names = DecodeSlot.device, []
 
     def allocate_or_fail(slot: Any, name: str, size: int) -> Any:
         names.append(name)
@@ -78,7 +78,7 @@ def test_memory_that_runs_out_once(
             raise OutOfMemoryError
         return allocate(slot, name, size)
 
-    monkeypatch.setattr(RangeSlot, "device", allocate_or_fail)
+    monkeypatch.setattr(DecodeSlot, "device", allocate_or_fail)
     with gompfs.open(archives["bit"]) as files:
         for _ in range(2):
             check(place.read(files, list(contents)), list(contents.values()))

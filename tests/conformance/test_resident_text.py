@@ -31,16 +31,16 @@ from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import StatsUnavailableError
-from gompfs.gpu.resident_forest import MAX_PHRASE, ResidentForest
 from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
 from gompfs.statistics import answering as answering_module
 from gompfs.statistics.answering import CPU, GPU, RESIDENT, Answering
+from gompfs.statistics.gpu.resident_forest import MAX_PHRASE, ResidentForest
+from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.query import EVERYTHING, MAX_NGRAM_LENGTH, StatsQuery
 from gompfs.statistics.report import in_whole_lines
 from gompfs.statistics.resident_answers import ANSWERS
-from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.tasks import NAMES, NAMES_OF_FILE, TASKS, compute
 from gompfs.statistics.traversal import PhaseTimes
 

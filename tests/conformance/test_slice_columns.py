@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gompfs._native.blocks import BlockReader, RangePlan, SliceColumns
+from gompfs._native.blocks import BlockReader, RangePlan, SliceColumns, WholeBlocks
 from gompfs.codec import BlockStatus, Codec
-from gompfs.gpu.block_source import STAGED
+from gompfs.codec.headers import FACTS
 
 BLOCK_SIZE = 4096
 NUM_BLOCKS = 300
@@ -22,7 +22,7 @@ CODECS = [
     Codec.GOMPRESSO_TADOC,
     Codec.GOMPRESSO_BIT_DICTIONARY,
 ]
-CONTENT = 1 << 40
+CONTENT, BASE = 1 << 40, 64
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def plan(reader: BlockReader) -> RangePlan:
 
 def random_blocks(rng: random.Random, count: int) -> dict[str, Any]:
     """Returns the arguments of SliceColumns for each block but the plan and the indexes."""
-    facts = np.zeros(count, STAGED)
+    facts = np.zeros(count, FACTS)
     for record in facts:
         if rng.random() < 0.1:
             record["status"] = BlockStatus.BAD_PAYLOAD
@@ -68,7 +68,7 @@ def random_blocks(rng: random.Random, count: int) -> dict[str, Any]:
 
 def columns_in(columns: SliceColumns) -> list[list[int]]:
     memory = np.full(columns.size, 0xA5, np.uint8)
-    columns.write(memory.data, CONTENT)
+    columns.write(memory.data, CONTENT, BASE)
     begins = [begin for begin, _ in columns.bounds]
     assert not any(begin % 16 for begin in begins)
     assert begins == sorted(begins)
@@ -81,7 +81,7 @@ def test_columns(seed: int, count: int, plan: RangePlan) -> None:
     rng = random.Random(seed)
     indexes = np.array(sorted(rng.sample(range(plan.blocks.size), count)), np.int64)
     blocks = random_blocks(rng, count)
-    columns = SliceColumns(plan, indexes, **(blocks | {"facts": blocks["facts"].data}))
+    columns = SliceColumns(plan, indexes, **(blocks | {"facts": blocks["facts"].data}), in_place=False)
 
     facts, heads, payloads = blocks["facts"], blocks["heads"].tolist(), blocks["payloads"].tolist()
     statuses = [int(of_head or own) for of_head, own in zip(blocks["head_statuses"], facts["status"], strict=True)]
@@ -103,7 +103,7 @@ def test_columns(seed: int, count: int, plan: RangePlan) -> None:
     tasks += [*sizes.view(np.uint64).tolist(), *(0 for _ in decoded)]
     sources = [CONTENT + offset for offset in offsets] + [payloads[block] for block in order[len(decoded) :]]
     pieces = [
-        (position, plan.begins[piece], plan.sizes[piece], plan.targets[piece])
+        (position, plan.begins[piece], plan.sizes[piece], (int(plan.targets[piece]) - BASE) % (1 << 64))
         for position, block in enumerate(order)
         for piece in range(plan.first_pieces[indexes[block]], plan.first_pieces[indexes[block] + 1])
     ]
@@ -114,25 +114,51 @@ def test_columns(seed: int, count: int, plan: RangePlan) -> None:
     assert columns_in(columns) == [tasks, sources, *of_blocks, *([*column] for column in zip(*pieces, strict=True))]
 
 
+def test_blocks_decoded_in_place() -> None:
+    """Only stored and damaged blocks have pieces. A decoded block goes to the target of its piece."""
+    rng = random.Random(8)
+    blocks = random_blocks(rng, 30)
+    facts = blocks["facts"]
+    sizes = np.where(facts["status"] == 0, facts["uncompressed_size"], 77).astype(np.uint32)
+    targets = np.arange(30, dtype=np.uint64) * 8192 + BASE
+    values = blocks | {"facts": facts.data}
+    columns = SliceColumns(WholeBlocks(sizes, targets), np.arange(30), **values, in_place=True)
+    tasks, sources, statuses, *_, of_blocks, begins, piece_sizes, piece_targets = columns_in(columns)
+    order, num_decoded = columns.indexes.tolist(), sum(columns.num_decoded)
+    assert columns.content_size == 0
+    assert tasks[num_decoded : 2 * num_decoded] == [8192 * block for block in order[:num_decoded]]
+    assert sources[:num_decoded] == [CONTENT + 8192 * block for block in order[:num_decoded]]
+    assert not any(statuses[:num_decoded])
+    others = order[num_decoded:]
+    assert of_blocks == [*range(num_decoded, 30)]
+    assert (begins, piece_sizes) == ([0] * len(others), sizes[others].tolist())
+    assert piece_targets == [8192 * block for block in others]
+    for wrong_sizes, wrong_targets in ((sizes + np.uint32(1), targets), (sizes, targets + np.uint64(8))):
+        with pytest.raises(ValueError, match="in place"):
+            SliceColumns(WholeBlocks(wrong_sizes, wrong_targets), np.arange(30), **values, in_place=True)
+    with pytest.raises(ValueError, match="a size and a target"):
+        WholeBlocks(sizes[1:], targets)
+
+
 def test_mistakes(plan: RangePlan) -> None:
     indexes = np.arange(10)
     blocks = random_blocks(random.Random(1), 10)
 
     def columns(indexes: Any = indexes, **others: Any) -> SliceColumns:
         values = blocks | others
-        return SliceColumns(plan, indexes, **(values | {"facts": values["facts"].data}))
+        return SliceColumns(plan, indexes, **(values | {"facts": values["facts"].data}), in_place=False)
 
     memory = np.zeros(columns().size + 16, np.uint8)
     for start, end in ((0, -8), (0, memory.size), (1, -15)):
         with pytest.raises(ValueError, match="size or alignment"):
-            columns().write(memory[start:end].data, 0)
+            columns().write(memory[start:end].data, 0, 0)
     for name in blocks:
         with pytest.raises(ValueError, match="each column"):
             columns(**{name: blocks[name][1:]})
     for wrong in (-1, plan.blocks.size, 1 << 40):
         with pytest.raises(ValueError, match="no such block"):
             columns(np.append(indexes[1:], wrong))
-    facts = np.zeros(10, STAGED)
+    facts = np.zeros(10, FACTS)
     facts["codec"] = max(Codec) + 1
     with pytest.raises(ValueError, match="no such block or codec"):
         columns(facts=facts)

@@ -42,9 +42,9 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gpus]:
     monkeypatch.setattr(GpuArray, "set", put_later)
     monkeypatch.setattr(gpus_on_host.Event, "synchronize", wait_for_all)
     with gpus_on_host.gpus_on_host(2, kernel_library()) as found:
-        from gompfs.gpu import cupy_arrays, staging
+        from gompfs.gpu.device import cupy_arrays, pinned_copies
 
-        monkeypatch.setattr(staging, "_PIECE_BYTES", PIECE_BYTES)
+        monkeypatch.setattr(pinned_copies, "_PIECE_BYTES", PIECE_BYTES)
         monkeypatch.setattr(cupy_arrays, "_LEAST_STAGED", PIECE_BYTES // 2)
         yield found
         assert not queued
@@ -53,8 +53,8 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gpus]:
 @pytest.mark.parametrize("size", [0, 1, 499, 500, 1000, 1001, 3000, 3001, 12_345])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
 def test_there_and_back(gpus: Gpus, size: int, dtype: type) -> None:
-    from gompfs.gpu.cuda import pinned_array
-    from gompfs.gpu.cupy_arrays import GpuArrays
+    from gompfs.gpu.device.cuda import pinned_array
+    from gompfs.gpu.device.cupy_arrays import GpuArrays
 
     array = np.random.default_rng(size).integers(0, 256, size).astype(dtype)
     matrix = array[: size // 3 * 3].reshape(-1, 3)
@@ -78,8 +78,8 @@ def test_there_and_back(gpus: Gpus, size: int, dtype: type) -> None:
 
 
 def test_only_large_copies_of_pageable_memory_pass_through_pinned_memory(gpus: Gpus) -> None:
-    from gompfs.gpu.cuda import pinned_array
-    from gompfs.gpu.cupy_arrays import GpuArrays
+    from gompfs.gpu.device.cuda import pinned_array
+    from gompfs.gpu.device.cupy_arrays import GpuArrays
 
     with GpuArrays(0) as device:
         held = pinned_array(5000)
@@ -94,7 +94,7 @@ def test_only_large_copies_of_pageable_memory_pass_through_pinned_memory(gpus: G
 
 def test_a_device_that_is_entered_twice(gpus: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when an answer goes to a file while the next one is computed: afterwards memory comes from where it did."""
-    from gompfs.gpu.cupy_arrays import GpuArrays, cupy
+    from gompfs.gpu.device.cupy_arrays import GpuArrays, cupy
 
     used: list[object] = []
 

@@ -14,7 +14,7 @@ from tadoc_blocks import TadocBlock, blocks_of_texts, crafted, damaged, highest_
 
 from gompfs.codec import BlockStatus
 from gompfs.engine import select_engine
-from gompfs.gpu.heads import pack_head
+from gompfs.gpu.decode.head_store import pack_head
 
 
 def decode_on_cpu(blocks: Sequence[TadocBlock]) -> list[bytes | None]:

@@ -8,7 +8,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -21,34 +20,8 @@ from gompfs.options import GpuOptions
 class _Gpu:
     class accelerator:  # noqa: N801
         @staticmethod
-        def text(num_bytes: int) -> str:
-            return f"a GPU for {num_bytes} bytes"
-
-        @staticmethod
         def search(num_bytes: int) -> list[str]:
             return [f"a GPU for {num_bytes} bytes"]
-
-
-def test_much_text_starts_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Much text starts the GPU, and only once."""
-    started = []
-
-    def start(auto: Any) -> None:
-        started.append(auto)
-        auto._gpu = _Gpu()
-
-    monkeypatch.setattr(AutoEngine, "start_gpu", start)
-    auto = AutoEngine(num_threads=4)
-    assert auto.accelerator.text(100 << 20) is None
-    assert not started
-    for _ in range(2):
-        assert auto.accelerator.text(1 << 30) == f"a GPU for {1 << 30} bytes"
-    assert started == [auto]
-
-
-def test_text_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AutoEngine, "start_gpu", lambda _auto: None)
-    assert AutoEngine(num_threads=1).accelerator.text(1 << 40) is None
 
 
 @pytest.mark.parametrize(

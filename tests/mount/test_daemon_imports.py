@@ -23,8 +23,15 @@ service._load_later = write_modules
 main()
 """
 _NOT_NEEDED = {"numpy", "sqlite_utils", "mfusepy", "rich", "asyncio", "ctypes", "subprocess", "concurrent.futures"}
-_NOT_NEEDED |= {"pathlib", "tempfile", "logging.handlers", "gompfs.grammar", "gompfs.gpu.arrays", "gompfs.index.writer"}
-_NOT_NEEDED |= {"gompfs.statistics.tasks", "gompfs.statistics.content", "gompfs.statistics.device_postings"}
+_NOT_NEEDED |= {
+    "pathlib",
+    "tempfile",
+    "logging.handlers",
+    "gompfs.grammar",
+    "gompfs.gpu.device.arrays",
+    "gompfs.index.writer",
+}
+_NOT_NEEDED |= {"gompfs.statistics.tasks", "gompfs.statistics.content", "gompfs.statistics.gpu.device_postings"}
 
 
 def test_a_mount_answers_before_numpy_is_loaded(tmp_path: Path) -> None:

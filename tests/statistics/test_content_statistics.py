@@ -172,7 +172,7 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         sizes.append(before - grammar.num_bytes)
 
     monkeypatch.setattr(Grammar, "drop_parts", note)
-    monkeypatch.setattr("gompfs.statistics.memory._memory_limit", lambda: 100_000)
+    monkeypatch.setattr("gompfs.statistics.memory_limit._memory_limit", lambda: 100_000)
     with Archive(packed(tmp_path, contents)) as archive:
         with pytest.raises(StatsUnavailableError, match="more memory"):
             compute(b"term_vector", archive)

@@ -20,7 +20,7 @@ from tree_helpers import PACKAGE_PARENT
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.codec.reference import read_payload
 from gompfs.engine import select_engine
-from gompfs.gpu.kernels import SHARED_BYTES
+from gompfs.gpu.device.kernels import SHARED_BYTES
 
 BLOCK_SIZE = 1 << 15
 EXPERIMENTS = tool_module("experiments").EXPERIMENTS

@@ -12,9 +12,9 @@ import numpy as np
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.cpu import CpuEngine
 from gompfs.engine.gpu import GpuEngine
-from gompfs.gpu.arrays import Tile
-from gompfs.gpu.cupy_arrays import GpuArrays
-from gompfs.gpu.encode_kernels import (
+from gompfs.gpu.device.arrays import Tile
+from gompfs.gpu.device.cupy_arrays import GpuArrays
+from gompfs.gpu.encode.encode_kernels import (
     READABLE,
     BlockBatch,
     check_payloads,
@@ -22,7 +22,7 @@ from gompfs.gpu.encode_kernels import (
     gather_payloads,
     payload_bytes,
 )
-from gompfs.gpu.parser import Parser
+from gompfs.gpu.encode.parser import Parser
 
 from . import nvcomp
 from .device import check, describe_device, time_on_device, time_on_host

@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
+from gompfs._native.blocks import SliceColumns, WholeBlocks
 from gompfs._native.parts import SymbolTable
 from gompfs.codec.block import Buffer, parse_block_header
 from gompfs.codec.constants import BLOCK_HEADER_SIZE
 from gompfs.codec.headers import read_headers
 from gompfs.codec.stored_head import StoredWords
 from gompfs.engine.gpu import GpuEngine
-from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, count_codecs, describe, launch, lay_out
-from gompfs.gpu.cuda import PADDING
-from gompfs.gpu.head_memory import head_memory
-from gompfs.gpu.heads import HeadTask, pack_words
+from gompfs.gpu.decode.head_memory import head_memory
+from gompfs.gpu.decode.head_store import HeadTask, pack_words
+from gompfs.gpu.decode.layout import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, lay_out
+from gompfs.gpu.device.cuda import PADDING
 
 
 class ResidentBlocks:
@@ -35,32 +36,42 @@ class ResidentBlocks:
 
         Blocks of gompresso-tadoc need the symbols of their parts, and the device addresses of their heads.
         """
-        self._facts = read_headers(blocks, symbols)
-        if self._facts["status"].any() or not self._facts["codec"].all():
+        facts = read_headers(blocks, symbols)
+        if facts["status"].any() or not facts["codec"].all():
             raise ValueError("only undamaged, compressed blocks can stay in device memory")
-        self._num_blocks = count_codecs(self._facts["codec"])
         self._device = engine.first_device
-        offsets, size = lay_out(self._facts["payload_size"], PAYLOAD_ALIGNMENT)
-        output_offsets, self.output_bytes = lay_out(self._facts["uncompressed_size"], OUTPUT_ALIGNMENT)
+        offsets, size = lay_out(facts["payload_size"], PAYLOAD_ALIGNMENT)
+        targets, self.output_bytes = lay_out(facts["uncompressed_size"], OUTPUT_ALIGNMENT)
         staging = np.zeros(size + PADDING, np.uint8)
-        if any(_codec.gather_payloads(blocks, self._facts.data, offsets.data, staging.data, engine.num_threads)):
+        if any(_codec.gather_payloads(blocks, facts.data, offsets.data, staging.data, engine.num_threads)):
             raise ValueError("only undamaged blocks can stay in device memory")
         with cupy.cuda.Device(self._device.number):
             self.payloads = cupy.asarray(staging)
-            addresses = offsets + np.uint64(self.payloads.data.ptr)
-            of_heads = np.zeros(len(blocks), np.uint64) if heads is None else heads
-            fields = describe(self._facts, addresses, output_offsets, of_heads)
-            self._fields = cupy.asarray(fields.view(np.uint8))
-            self._statuses = cupy.empty(len(blocks), cupy.uint8)
             self.output = cupy.empty(self.output_bytes + PADDING, cupy.uint8)
+            columns = SliceColumns(
+                WholeBlocks(facts["uncompressed_size"].copy(), targets),
+                np.arange(len(blocks)),
+                facts.data,
+                np.zeros(len(blocks), np.uint8),
+                np.zeros(len(blocks), np.uint64) if heads is None else heads,
+                offsets + np.uint64(self.payloads.data.ptr),
+                in_place=True,
+            )
+            written = np.zeros(columns.size, np.uint8)
+            columns.write(written.data, int(self.output.data.ptr), 0)
+            self._num_decoded = columns.num_decoded
+            tasks, _, statuses, *_ = (slice(*bounds) for bounds in columns.bounds)
+            self._tasks = cupy.asarray(written[tasks])
+            self._statuses = cupy.asarray(written[statuses])
+            self._counters = slice(self._tasks.size - 8 * len(blocks), None)
 
     def decode(self) -> None:
         """Queues the decoding of all blocks on the current stream.
 
         The blocks are decoded into `output`, each at a multiple of 32 bytes.
         """
-        self._fields[8 * (NUM_ROWS - 1) * self._facts.size :].fill(0)
-        launch(self._device, self._num_blocks, self._fields, self.output, self._statuses)
+        self._tasks[self._counters].fill(0)
+        self._device.decode(self._num_decoded, self._tasks, self.output, self._statuses)
 
     def all_decoded(self) -> bool:
         """Waits for the last decode and returns whether every payload was valid."""

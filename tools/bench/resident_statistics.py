@@ -21,15 +21,15 @@ import click
 from gompfs._native.statistics import PostingsTask
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.grammar import CountedWords, Grammar
-from gompfs.statistics.device_postings import count_words
+from gompfs.statistics.gpu.device_postings import count_words
+from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.postings import NGRAM_TASKS, postings_report
 from gompfs.statistics.query import EVERYTHING, StatsQuery
 from gompfs.statistics.report import Report as Text
 from gompfs.statistics.resident_answers import ANSWERS
-from gompfs.statistics.resident_text import ResidentText
 from gompfs.statistics.tasks import NAMES_OF_FILE, compute
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.statistics.word_counts import SortOrder, word_count_report
@@ -223,7 +223,7 @@ def _questions(archive: Archive, grammars: Sequence[Grammar]) -> Mapping[str, tu
     if not words or not sizes:
         raise click.ClickException("the archive has no words")
     files = {"small": sizes[len(sizes) // 10], "median": sizes[len(sizes) // 2], "largest": sizes[-1]}
-    text = compute(b"words", archive, StatsQuery(sizes[-1][1], end=5)).read().splitlines()
+    text = archive.read(sizes[-1][1], 0, 4096).split()[:5]
     asked = {
         f"word, {what}": ("word", StatsQuery(words=(word,)))
         for what, word in (("most frequent", words[0]), ("median", words[len(words) // 2]), ("rarest", words[-1]))

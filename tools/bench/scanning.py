@@ -11,10 +11,12 @@ import numpy as np
 
 from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
-from gompfs.gpu.arrays import TextDevice
-from gompfs.gpu.block_scan import BlockScan, ScanTable
+from gompfs.gpu.device.arrays import TextDevice
 from gompfs.model import ROOT_INO
 from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
+from gompfs.search.gpu.block_scan import BlockScan, ScanTable
+from gompfs.search.gpu.text_on_device import texts_on_devices
+from gompfs.search.search_memory import SearchMemory
 
 from .report import Report
 
@@ -49,10 +51,11 @@ def measure_scan(path: Path, engine: Engine, rounds: int) -> Report:
     with Archive(path, engine=engine) as archive, Archive(path, engine=select_engine("cpu")) as on_cpu:
         assert engine.accelerator is not None, "the engine searches on the CPU"
         device, *_ = engine.accelerator.search(archive.size)
+        memory = SearchMemory(archive)
         for name, query in CASES.items():
             table = ScanTable(*(query.matcher().scan_table(device.shared_memory) or ()))
             kernel = _kernel_rate(archive, device, table, rounds)
-            seconds, (output, totals) = _time(lambda query=query: _search(archive, query), rounds)  # type: ignore[misc]
+            seconds, (output, totals) = _time(lambda query=query: _search(archive, query, memory), rounds)  # type: ignore[misc]
             cpu_seconds, (expected, _) = _time(lambda query=query: _search(on_cpu, query), rounds)  # type: ignore[misc]
             if output != expected:
                 report.notes.append(f"THE RESULTS DISAGREE for {name}")
@@ -62,8 +65,8 @@ def measure_scan(path: Path, engine: Engine, rounds: int) -> Report:
     return report
 
 
-def _search(archive: Archive, query: SearchQuery) -> tuple[bytes, SearchTotals]:
-    search = ArchiveSearch(archive, query, [(b"", ROOT_INO)])
+def _search(archive: Archive, query: SearchQuery, memory: SearchMemory | None = None) -> tuple[bytes, SearchTotals]:
+    search = ArchiveSearch(archive, query, [(b"", ROOT_INO)], memory=memory)
     return b"".join(search), search.totals
 
 
@@ -85,7 +88,7 @@ def _time(run: Callable[[], tuple[bytes, SearchTotals]], rounds: int) -> tuple[f
 def _kernel_rate(archive: Archive, device: TextDevice, table: ScanTable, rounds: int) -> float:
     """Returns the median GB/s of text of a kernel, in the first batch of the archive."""
     with device:
-        (text,) = archive.texts_on_devices([device])
+        (text,) = texts_on_devices(archive, [device])
         batch = next(text.batches(np.ones(archive.num_blocks, np.bool_)))
         scan = BlockScan(device, table)
         seconds = []

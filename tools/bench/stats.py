@@ -21,11 +21,11 @@ from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_words import content_grammars, content_word_counts
-from gompfs.statistics.device_postings import count_words
+from gompfs.statistics.gpu.device_postings import count_words
 from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.report import Report as Text

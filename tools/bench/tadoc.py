@@ -22,8 +22,8 @@ from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.engine import select_engine
 from gompfs.engine.gpu import GpuEngine
 from gompfs.format import SUPERBLOCK_MAGIC, LocalFile
-from gompfs.gpu.batch import OUTPUT_ALIGNMENT
-from gompfs.gpu.heads import pack_head
+from gompfs.gpu.decode.head_store import pack_head
+from gompfs.gpu.decode.layout import OUTPUT_ALIGNMENT
 from gompfs.options import GpuOptions, PackOptions
 from gompfs.pack import open_source, pack_archive
 

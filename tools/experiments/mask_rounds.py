@@ -1,7 +1,7 @@
 """Traversal in rounds with masks and result tables, as in the paper on G-TADOC (algorithms 1 and 2), for comparison.
 
 Zhang et al., "G-TADOC: Enabling Efficient GPU-Based Text Analytics without Decompression" (ICDE 2021). gompfs traverses
-by levels instead, and sorts the results (gompfs/gpu/traversal.py). `report_in_rounds` gives the same text as
+by levels instead, and sorts the results (gompfs/statistics/gpu/traversal.py). `report_in_rounds` gives the same text as
 `gompfs.statistics.postings.postings_report`.
 """
 
@@ -17,12 +17,12 @@ import numpy as np
 from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import PostingsTask
 from gompfs.errors import StatsUnavailableError
-from gompfs.gpu.arrays import Array, ArrayDevice
-from gompfs.gpu.forest import DeviceForest
-from gompfs.gpu.tables import BYTES_OF_A_SLOT, PairCounts, PairLayout, Tables, add_up
-from gompfs.gpu.traversal import BottomUp, TopDown, Work, add_along, split_edges
+from gompfs.gpu.device.arrays import Array, ArrayDevice
 from gompfs.grammar import Grammar
-from gompfs.statistics.device_postings import DeviceCounter, FlattenedText
+from gompfs.statistics.gpu.device_postings import DeviceCounter, FlattenedText
+from gompfs.statistics.gpu.forest import DeviceForest
+from gompfs.statistics.gpu.local_tables import BYTES_OF_A_SLOT, PairCounts, PairLayout, Tables, add_up
+from gompfs.statistics.gpu.traversal import BottomUp, TopDown, Work, add_along, split_edges
 from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.report import PiecewiseReport
 from gompfs.statistics.temporary_files import free_space, temporary_directory

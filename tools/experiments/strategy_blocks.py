@@ -13,7 +13,7 @@ import numpy as np
 
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, parse_block_header
 from gompfs.codec.constants import FLAG_DEPENDENCY_ELIMINATION
-from gompfs.gpu.kernels import SHARED_BYTES, compile_options, read_source
+from gompfs.gpu.device.kernels import SHARED_BYTES, compile_options, read_source
 
 from .rounds import Rounds
 

@@ -19,7 +19,7 @@ from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.codec.constants import MAX_LITERAL_BITS, NUM_SUB_BLOCKS
 from gompfs.codec.reference import read_payload
 from gompfs.engine.cpu import CpuEngine
-from gompfs.gpu.kernels import SHARED_BYTES
+from gompfs.gpu.device.kernels import SHARED_BYTES
 from tools.bench.blocks import read_blocks
 from tools.bench.report import Cell, Plot, Report
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gompfs.gpu.arrays import Array, ArrayDevice, Tile
+from gompfs.gpu.device.arrays import Array, ArrayDevice, Tile
 
 from .serial import BadTriplesError
 

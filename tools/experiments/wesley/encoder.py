@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gompfs.gpu.arrays import Array, ArrayDevice, Tile
+from gompfs.gpu.device.arrays import Array, ArrayDevice, Tile
 
 _SOURCE = str(Path(__file__).parents[1] / "kernels" / "triples_encode")
 _WINDOW = 256

@@ -11,8 +11,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from gompfs.gpu.arrays import Array
-from gompfs.gpu.cupy_arrays import GpuArrays
+from gompfs.gpu.device.arrays import Array
+from gompfs.gpu.device.cupy_arrays import GpuArrays
 from tools.bench.device import Sample, check, time_on_device, time_on_host
 from tools.bench.report import Cell, Report
 

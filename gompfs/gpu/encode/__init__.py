@@ -1,0 +1,6 @@
+"""Encodes blocks on a GPU, with the bytes of the CPU.
+
+- `encoder`: passes slices of a batch through the device.
+- `parser` and `backward_parser`: launch the kernels that cut blocks into sequences.
+- `encode_kernels`: launch those that write payloads and check them.
+"""

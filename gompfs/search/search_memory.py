@@ -1,0 +1,47 @@
+"""What searches of an archive on devices keep for the next one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gompfs.archive import Archive
+from gompfs.forks import call_in_child
+
+if TYPE_CHECKING:
+    from gompfs._native.blocks import BlockReader
+    from gompfs.archive.block_service import BlockService
+    from gompfs.gpu.device.arrays import TextDevice
+    from gompfs.search.gpu.text_on_device import TextOnDevice
+
+
+class SearchMemory:
+    """The text of an archive on devices, and a cache of decoded blocks. Thread-safe."""
+
+    def __init__(self, archive: Archive) -> None:
+        """For searches of `archive`."""
+        self._archive = archive
+        self._forget()
+        call_in_child(self, SearchMemory._forget)
+
+    def _forget(self) -> None:
+        """Called in a forked child, too, which cannot use the devices of its parent."""
+        self._lock = threading.Lock()
+        self._blocks: BlockService | None = None
+        self._texts: list[TextOnDevice] = []
+
+    def reader(self) -> BlockReader:
+        """Returns what decodes the few blocks of a large archive that a device has not excluded: the CPU does it."""
+        with self._lock:
+            self._blocks = self._blocks or self._archive.blocks_on_cpu()
+            return self._blocks.reader
+
+    def texts(self, devices: Sequence[TextDevice]) -> list[TextOnDevice]:
+        """Returns the blocks of the stream as text in the memory of devices, divided among them."""
+        from gompfs.search.gpu.text_on_device import texts_on_devices  # needs NumPy
+
+        with self._lock:
+            if [text.device for text in self._texts] != list(devices):
+                self._texts = texts_on_devices(self._archive, devices)
+            return self._texts

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any, Literal
 
-from gompfs._native.codec import are_possible_block_ranges
+from gompfs._native.codec import are_possible_block_sizes
 from gompfs._native.index import consecutive_offsets, uncompressed_sizes
 from gompfs.codec.block import BLOCK_ALIGNMENT
 from gompfs.index.schema import SECTION_COLUMNS, SEGMENT_COLUMNS
@@ -88,7 +88,7 @@ class BlockRows:
             uncompressed = uncompressed_sizes(part_sizes, self._block_size, len(sizes))
         except ValueError:
             raise BlockRowError(f"{name} has not as many blocks as its parts need") from None
-        if not are_possible_block_ranges(offsets, sizes, self._data_end):
+        if not are_possible_block_sizes(sizes):
             raise BlockRowError(f"{name} has blocks of impossible sizes")
         return BlockTable(offsets, sizes, memoryview(uncompressed).cast("I"), sum(part_sizes))
 

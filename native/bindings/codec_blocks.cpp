@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "bindings/arrays.h"
@@ -146,10 +147,12 @@ nb::bytes read_headers(const py::Sequence<py::Buffer>& blocks,
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }
 
-bool check_ranges(const py::Buffer& offsets, const py::Buffer& sizes, std::uint64_t data_end) {
-    const BufferView offset_view(offsets, PyBUF_SIMPLE);
-    const BufferView size_view(sizes, PyBUF_SIMPLE);
-    return are_possible_block_ranges(offset_view.bytes(), size_view.bytes(), data_end);
+bool check_sizes(const py::Buffer& sizes) {
+    const BufferView view(sizes, PyBUF_SIMPLE);
+    if (view.bytes().size() % sizeof(std::uint32_t) != 0) {
+        throw std::invalid_argument("the sizes are not whole numbers of 32 bits");
+    }
+    return are_possible_block_sizes(view.bytes());
 }
 
 nb::bytes gather(const py::Sequence<py::Buffer>& blocks, const py::Buffer& headers,
@@ -225,9 +228,8 @@ void bind_codec_blocks(nb::module_& codec) {
               "All except the status are 0 if the header cannot be read, or if the codec does not "
               "go with the symbols, see `decode_blocks`. `gompfs.codec.headers` reads the facts as "
               "an array. Raises ValueError if there are not as many symbols as blocks.");
-    codec.def("are_possible_block_ranges", &check_ranges, "offsets"_a, "sizes"_a, "data_end"_a,
-              "Whether blocks with this archive_offset (u64) and compressed_size (u32) are "
-              "possible, and end at `data_end` or before.");
+    codec.def("are_possible_block_sizes", &check_sizes, "sizes"_a,
+              "Whether all items of a column of compressed_size (u32) are possible.");
     codec.def("gather_payloads", &gather, "blocks"_a, "headers"_a, "offsets"_a, "out"_a,
               "num_threads"_a,
               "Checks blocks, and copies their payloads to `offsets` (u64) in `out`. `headers` is "

@@ -227,18 +227,10 @@ std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes fa
     return statuses;
 }
 
-bool are_possible_block_ranges(Bytes offsets, Bytes sizes, std::uint64_t data_end) {
-    const std::size_t count = sizes.size() / sizeof(std::uint32_t);
-    if (sizes.size() % sizeof(std::uint32_t) != 0 ||
-        offsets.size() != count * sizeof(std::uint64_t)) {
-        return false;
-    }
-    const Offsets offset_of(offsets, count);
-    for (std::size_t index = 0; index < count; ++index) {
-        const std::uint64_t offset = offset_of[index];
-        const auto size = load<std::uint32_t>(sizes.data() + index * sizeof(std::uint32_t));
-        if (size < kBlockHeaderSize || size > kBlockHeaderSize + kMaxBlockSize ||
-            offset > data_end || size > data_end - offset) {
+bool are_possible_block_sizes(Bytes sizes) {
+    for (std::size_t at = 0; at < sizes.size(); at += sizeof(std::uint32_t)) {
+        const auto size = load<std::uint32_t>(sizes.data() + at);
+        if (size < kBlockHeaderSize || size > kBlockHeaderSize + kMaxBlockSize) {
             return false;
         }
     }

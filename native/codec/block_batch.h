@@ -86,8 +86,7 @@ BlockFacts read_facts(Bytes block, Supplement supplement = Supplement::none);
 std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes facts, Bytes offsets,
                                          MutableBytes out, unsigned num_threads);
 
-// Returns whether all blocks, given by columns of archive_offset (u64) and compressed_size (u32),
-// have possible sizes and end at data_end or before.
-bool are_possible_block_ranges(Bytes offsets, Bytes sizes, std::uint64_t data_end);
+// Returns whether all items of a column of compressed_size (u32) are possible sizes of blocks.
+bool are_possible_block_sizes(Bytes sizes);
 
 }  // namespace gompfs

@@ -206,15 +206,3 @@ def test_an_expansion_beyond_all_memory() -> None:
 def test_impossible_sections(section: bytes) -> None:
     with pytest.raises(ArchiveFormatError, match=r"^the grammar section is damaged: ."):
         Grammar.from_bytes(section)
-
-
-def test_word_rules_that_are_not_allowed() -> None:
-    """Archives of version 1 have two word rules; a section of another one is damaged there."""
-    for number, words in enumerate(WORD_RULES):
-        section = header(1, 1, words=number) + ONE_WORD + part(1, [[WORD, SPLITTER]])
-        assert Grammar.from_bytes(section, [words]).word_rule == words
-        assert CountedWords.from_section(section, None, [words]).counts.tolist() == [1]
-        others = [other for other in WORD_RULES if other != words]
-        for read in (Grammar.from_bytes, lambda given, rules: CountedWords.from_section(given, None, rules)):
-            with pytest.raises(ArchiveFormatError, match="damaged: its header is invalid"):
-                read(section, others)

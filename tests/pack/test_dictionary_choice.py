@@ -75,7 +75,6 @@ def test_no_dictionary_where_it_saves_nothing(tmp_path: Path) -> None:
         {"codec": Codec.GOMPRESSO_TADOC},
         {"codec": Codec.GOMPRESSO_BYTE, "stats": False},
         {"codec": Codec.STORED, "stats": False},
-        {"codec": Codec.GOMPRESSO_BIT, "version": 1, "words": "letters"},
         {},
     ],
 )

@@ -379,7 +379,7 @@ def test_a_new_index_is_not_taken_for_stale(tmp_path: Path, monkeypatch: pytest.
         return descriptor, name
 
     monkeypatch.setattr(tempfile, "mkstemp", create_and_lose)
-    with TemporaryIndex(1) as index:
+    with TemporaryIndex() as index:
         image = index.finish()
     assert image.startswith(b"SQLite format 3\0")
     assert len(created) == 2

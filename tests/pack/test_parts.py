@@ -1,4 +1,4 @@
-"""Archives of format version 2 whose stream is cut into parts: every part ends with a block that may be short."""
+"""Archives whose stream is cut into parts: every part ends with a block that may be short."""
 
 from __future__ import annotations
 

@@ -105,7 +105,6 @@ CALLS = [
     ("pack new", "link", "b.gomp", 2),
     ("add", "write", "", 3),
     ("add", "fsync", "", 2),
-    ("add", "ftruncate", "", 2),
     ("stats", "write", "", 2),
     ("stats", "fsync", "", 2),
     ("repair", "fsync", "", 2),

@@ -99,9 +99,9 @@ def test_a_tree_of_odd_files(tmp_path: Path, tree: Path, mounted_stats: Mount, b
 
 @each_builder
 def test_identifiers(tmp_path: Path, tree: Path, mounted_stats: Mount, builder: str) -> None:
-    """The words that programmers look for, which archives of format version 2 can have."""
+    """The words that programmers look for."""
     (tree / "source.c").write_bytes(b"static void f(spinlock_t *l) { l->x_1 += 0x7f; /* don't */ }\n" * 9)
-    options = {"grammar_builder": builder, "words": "identifiers", "version": 2}
+    options = {"grammar_builder": builder, "words": "identifiers"}
     stats = mounted_stats(pack(tmp_path / "a.gomp", tree, **options))
     check(stats, tree, "identifiers")
     assert b"\nspinlock_t\t9\n" in (stats / "sort").read_bytes()

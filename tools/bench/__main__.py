@@ -139,7 +139,7 @@ def tadoc(
     what: str | None,
     json_path: Path | None,
 ) -> None:
-    """Text stored as grammars on a GPU: archives of format version 2, or files to pack; needs CuPy.
+    """Text stored as grammars on a GPU: archives, or files to pack; needs CuPy.
 
     Blocks: decoding speed. Statistics: with words that stay on the GPU, beside words that are brought for each
     statistic, the CPU, and sequential TADOC.

@@ -42,9 +42,7 @@ def _measure(path: Path, block_size: int, every: int, peers: Sequence[Peer]) -> 
     for batch in read_batches(path, block_size, every):
         size += sum(map(len, batch))
         for codec in _OURS:
-            encoded = engine.encode_blocks(
-                b"".join(batch), block_size, CodecOptions(codec, dependency_elimination=True)
-            )
+            encoded = engine.encode_blocks(b"".join(batch), block_size, CodecOptions(codec))
             compressed[codec.label] += sum(block.compressed_size for block in encoded)
         for other in peers:
             if other.compress is not None:

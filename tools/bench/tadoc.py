@@ -84,7 +84,7 @@ def _stored_head(head: Buffer, words: StoredWords) -> StoredHead:
 def measure_tadoc(
     paths: Sequence[Path], block_size: int, part_size: int | None, max_size: int, rounds: int, what: str | None = None
 ) -> list[Report]:
-    """Returns tables for each archive of format version 2, and for each other file or directory, which is packed.
+    """Returns tables for each archive, and for each other file or directory, which is packed.
 
     `what` is "blocks", "statistics", or None for both.
     """

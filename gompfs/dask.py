@@ -35,7 +35,9 @@ from gompfs.files import ArchiveFiles
 from gompfs.filesystem import open_stored
 from gompfs.format import LocalFile
 from gompfs.model import ROOT_INO, WORD_RULES
-from gompfs.search import ArchiveSearch, LineMatch, SearchQuery, SearchTotals
+from gompfs.search.matches import LineMatch
+from gompfs.search.query import SearchQuery
+from gompfs.search.search import ArchiveSearch, SearchTotals
 from gompfs.statistics.paths import escape_path
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.records import records

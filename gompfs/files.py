@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gompfs.arrays import ArrayReader, Arrays
     from gompfs.arrays.ranges import FileOrRange
     from gompfs.options import GpuOptions
-    from gompfs.search import LineMatch
+    from gompfs.search.matches import LineMatch
     from gompfs.search.search_memory import SearchMemory
     from gompfs.statistics.records import Record
 
@@ -309,75 +309,32 @@ class ArchiveFiles:
         self,
         *patterns: str | bytes,
         path: AnyPath = "",
-        fixed: bool = False,
-        ignore_case: bool = False,
-        smart_case: bool = False,
-        words: bool = False,
-        lines: bool = False,
-        invert: bool = False,
-        multi_line: bool = False,
-        dot_all: bool = False,
-        unicode: bool = True,
-        text: bool = False,
-        binary: bool = False,
-        max_count: int | None = None,
-        before: int = 0,
-        after: int = 0,
-        globs: str | bytes | Iterable[str | bytes] = (),
-        types: str | Iterable[str] = (),
-        excluded_types: str | Iterable[str] = (),
-        max_depth: int | None = None,
-        max_filesize: int | None = None,
-        sort: Literal["path", "none"] = "path",
+        **options: Any,
     ) -> Iterator[LineMatch]:
         """Yields the lines at and below `path` that match one of the patterns, as they are found.
 
-        The arguments have the meanings of the options of `gompfs grep`. For the patterns: `fixed` if they are literals;
-        `ignore_case`, or `smart_case` to ignore it unless a pattern has an uppercase letter; `words` for matches
-        without word characters next to them, `lines` for whole lines, `invert` for lines without a match; `multi_line`
-        for matches of several lines, with `dot_all` for dots that match line feeds; `unicode=False` for classes of
-        ASCII, and dots that match bytes. Binary files are searched as all others with `text`, and up to the first match
-        after a NUL with `binary`.
+        `options` are those of `gompfs grep` that say what is found, by their long names, with _ for -:
 
-        Of each file, at most `max_count` lines are found. `before` and `after` are numbers of lines of context around
-        them, which are yielded too. Only files are searched that `globs` choose (with `!`, that they do not), that have
-        one of the `types`, such as `py`, and none of the `excluded_types`, that are in the first `max_depth` levels of
-        directories below `path`, and that have at most `max_filesize` bytes. Files come in the order of their paths,
-        or, with `sort="none"`, in that of their content in the archive, which is the fastest.
+        - for the patterns, `fixed_strings`, `ignore_case`, `smart_case`, `word_regexp`, `line_regexp`, `invert_match`,
+          `multiline`, `pcre2`, `crlf`: true or false;
+        - for the files, `glob`, `type`, `type_not`, `ignore_file`: one value or several; `ignore`, `max_depth`; `text`
+          and `encoding` for what is in them; and `sort`: "path", the default, for the order of their paths, or "none"
+          for that of their content in the archive, which is the fastest;
+        - for the lines, `max_count`, and `context`, `before_context`, `after_context`: numbers. Lines of context are
+          yielded too.
 
         Each match has `path`, `line_number`, `offset` in the file, `line` as bytes, `spans` of the matches in the line,
-        and `is_context`. Raises OptionError for arguments that cannot be used, and at the end the error of a file that
-        could not be read.
+        and `is_context`. Raises OptionError for values that cannot be used, TypeError for other options, OSError for an
+        ignore file, and at the end the error of a file that could not be read.
         """
-        from gompfs.search import ArchiveSearch, Order, Output, SearchQuery, line_matches
-        from gompfs.search.file_types import FileTypes
+        from gompfs.search.matches import line_matches
+        from gompfs.search.query import OPTIONS, query_of
+        from gompfs.search.search import ArchiveSearch
 
-        if sort not in ("path", "none"):
-            raise OptionError(f"sort must be 'path' or 'none', not {sort!r}")
-        query = SearchQuery(
-            patterns=tuple(map(os.fsencode, patterns)),
-            fixed=fixed,
-            ignore_case=ignore_case,
-            smart_case=smart_case,
-            words=words,
-            lines=lines,
-            invert=invert,
-            multi_line=multi_line,
-            dot_all=dot_all,
-            unicode=unicode,
-            text=text,
-            binary=binary,
-            max_count=max_count,
-            before=before,
-            after=after,
-            globs=tuple(map(os.fsencode, _each(globs))),
-            type_globs=FileTypes().globs(_each(types), _each(excluded_types)),
-            max_depth=max_depth,
-            max_filesize=max_filesize,
-            output=Output.JSON,
-            line_numbers=True,
-            order=Order.PATH if sort == "path" else Order.STREAM,
-        )
+        for name in options:
+            if name not in OPTIONS or OPTIONS[name].is_for_output:
+                raise TypeError(f"grep() has no option {name!r}")
+        query = query_of(patterns, {"sort": "path", **options, "json": True, "line_number": True})
         prefix = b"/".join(names_in(os.fspath(path)))
         roots = [(prefix, self.inode(path).ino)]
         return line_matches(ArchiveSearch(self.archive, query, roots, memory=self._search_memory))
@@ -406,11 +363,6 @@ class ArchiveFiles:
         if not stat.S_ISREG(inode.mode):
             raise EntryTypeError("is not a regular file", archive=self.archive.path, path=os.fspath(path))
         return inode
-
-
-def _each(values: Name | Iterable[Name]) -> Iterable[Name]:
-    """Returns an argument that may be one value as several."""
-    return (values,) if isinstance(values, str | bytes) else values
 
 
 def _like(path: AnyStr, raw: bytes) -> AnyStr:

@@ -45,9 +45,9 @@ class Difference(NamedTuple):
 
 
 _LIMITS = re.compile(r"-m\d+|--max-count(=.*)?|-m")
-_CONTEXT = re.compile(r"-[ABC]\d*|--passthru")
+_CONTEXT = re.compile(r"-[ABC]\d*")
 _COUNTS = {"-c", "--count-matches"}
-_OUTPUTS = {*_COUNTS, "-l", "-q", "--files-without-match", "--json", "--files", "--include-zero"}
+_OUTPUTS = {*_COUNTS, "-l", "-q", "--files-without-match", "--json", "--files"}
 
 
 def _has(*options: str) -> Callable[[Sequence[str]], bool]:
@@ -71,9 +71,7 @@ DIFFERENCES = (
     Difference(14, "GB 18030 is that of 2022", lambda given: not {"gbk", "gb18030"}.isdisjoint(given)),
     Difference(14, "-r does not replace an empty match at the end of the last line", _has("-r")),
     Difference(15, "-M counts the line feed of a line with replacements, and --json has them", _has("-r")),
-    Difference(14, "-p counts more than --vimgrep, and of -p and -N the last one counts", _has("-p")),
     Difference(15, "-v with -l or -q reads the file to its end, and leaves it out if it is binary", _has("-v", "-l")),
-    Difference(15, "--passthru prints all lines in spite of -m", lambda given: "--passthru" in given),
     Difference(15, "an empty match at the end of a file is counted", _has("--count-matches")),
     Difference(15, "with -U, -m counts matches", lambda given: "-U" in given and _matches(given, _LIMITS)),
 )
@@ -85,7 +83,6 @@ _ODDITIES = (
         lambda given: _COUNTS & set(given) and _matches(given, _LIMITS),
     ),
     ("-v prints context after the lines of -m as matches", lambda given: "-v" in given and _matches(given, _LIMITS)),
-    ("a NUL after 64 KiB may hide all of a file", _has("-U", "--passthru")),
 )
 """What ripgrep 15 does and gompfs does not."""
 

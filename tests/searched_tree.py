@@ -13,10 +13,7 @@ _LARGE_SIZE = 17 << 20  # native/search/archive_search.cpp: above kLargeFile
 
 
 def make_tree(root: Path) -> None:
-    """Writes the files.
-
-    After a long line, ripgrep reads more at once, and finds NULs in later files earlier. So z-long-lines is last.
-    """
+    """Writes the files."""
     generator = random.Random(19)
 
     def line() -> str:
@@ -43,8 +40,6 @@ def make_tree(root: Path) -> None:
     (root / "crlf").write_bytes(b"foo\r\nbar\r\n\r\nfoo bar\r\n")
     (root / "invalid").write_bytes(b"foo\xff\xfefoo\n\x80\nbar\xc3\n\xf0\x90foo\n\xed\xa0\x80 foo\n caf\xe9 foo\n")
     (root / "nul-first").write_bytes(b"foo\0bar\nfoo\n")
-    (root / "nul-late").write_bytes(b"foo bar\n" * 20_000 + b"x\0foo\nfoo\n")
-    (root / "nul-very-late").write_bytes(lines(99).encode() + b"quiet\n" * 90_000 + b"\0\n" + b"foo\n")
     (root / "bom-8").write_bytes(b"\xef\xbb\xbffoo\nbar\n")
     (root / "bom-16-le").write_bytes("\ufefffoo été\nbar \U0001d4b3 foo\n".encode("utf-16-le"))
     (root / "bom-16-be").write_bytes("\ufefffoo été\nbar \U0001d4b3 foo\n".encode("utf-16-be") + b"\xd8")
@@ -60,14 +55,13 @@ def make_large_tree(root: Path) -> None:
     root.mkdir()
     chunk = "".join(f"{generator.randrange(10**9)} a line of text that is quiet\n" for _ in range(9000))
     needles = [f"needle {n} foo bar\nfoo after it\n" for n in range(60)]
-    text = ""  # ripgrep reads more at once after a long line, so that comes after the file with a NUL
+    text = ""
     while len(text) < _LARGE_SIZE:
         text += chunk + (needles.pop() if needles else "foo\n")
     (root / "a-small").write_text("foo\n")
     (root / "lines").write_text(text)
     (root / "y-long-line").write_text(text[: 4 << 20] + "x" * (12 << 20) + " foo\n" + text[: 2 << 20])
     (root / "no-newline").write_text(text[:_LARGE_SIZE].rstrip("\n") + " foo")
-    (root / "nul").write_text(text[: 10 << 20] + "\0" + text[: 8 << 20])
     (root / "utf-16").write_bytes(("\ufeff" + text[: 9 << 20]).encode("utf-16-le"))
     (root / "z-small").write_text("foo\n")
 

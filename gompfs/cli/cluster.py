@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gompfs.cli.statistic_output import OutputForm
     from gompfs.dask import SearchOutput
-    from gompfs.search import SearchQuery
+    from gompfs.search.query import SearchQuery
     from gompfs.statistics.tasks import Task
 
 DASK = "--dask"

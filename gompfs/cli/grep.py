@@ -14,19 +14,22 @@ import click
 from click.core import ParameterSource
 
 from gompfs.cli.application import drop_unwritten_output, print_error
-from gompfs.cli.grep_in_mount import SearchInMount, search_in_mount
-from gompfs.cli.grep_options import GrepCommand, grep_options
-from gompfs.cli.grep_progress import SearchProgress
-from gompfs.cli.grep_query import output_of, patterns_of, query_of, types_of
+from gompfs.cli.grep_options import GrepCommand, grep_options, patterns_of, query_of_options
 from gompfs.cli.grep_targets import Target, names_target, target_of
+from gompfs.cli.output import human_size
 from gompfs.cli.parameters import opened
 from gompfs.errors import GompfsError, display_path
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
+    from gompfs.search.in_mount import SearchInMount
+    from gompfs.search.query import SearchQuery
+    from gompfs.search.search import ArchiveSearch, SearchTotals
 
 _CACHE_SIZE = 8 << 20
+_FIRST_SECONDS = 1.0  # shorter searches show nothing
+_UPDATE_SECONDS = 0.2
+_ERASE = "\r\x1b[K"
 _REPLACES = "-r TEXT replaces matches, as in rg; directories are always searched recursively"
 _LETTERS_OF_GREP = re.compile(r"[nilHhwcoEF]{1,3}")
 _EXIT_NO_MATCH = 1
@@ -43,8 +46,7 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
     With PATHs, only the files at and below each PATH are searched. Patterns, options and output are those of
     ripgrep (rg). Archives are searched whole, as by rg -uu: hidden files are not skipped, and .gitignore is not read.
     With --ignore, files named by .gitignore, .ignore and .rgignore files in the archive are left out, as by
-    rg --hidden; a .gitignore counts only in a git repository, where .git is in the archive too, unless
-    --no-require-git is given. Options of ripgrep that have no effect are accepted, such as --hidden. PATTERN is left
+    rg --hidden; a .gitignore counts only in a git repository, where .git is in the archive too. PATTERN is left
     out if -e, -f or --files is given. ARCHIVE may also be a path in a mount of an archive: then the daemon of the
     mount searches, unless --engine, --threads or --ignore is given. With several archives, printed paths begin with
     the path of the archive. With --dask, all arguments after PATTERN are archives. The exit status is 0 if there was
@@ -52,7 +54,9 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
     """
     try:
         if options["type_list"]:
-            click.echo("\n".join(types_of(options).lines()))
+            from gompfs.search.file_types import type_lines
+
+            click.echo("\n".join(type_lines()))
             return
         given = (ctx.get_parameter_source(name) for name in ("engine", "threads"))
         asks_daemons = all(source is ParameterSource.DEFAULT for source in given)
@@ -104,16 +108,16 @@ class _Grep:
             self._targets.append(target_of(rest.pop(0)))
         self._paths = rest
         self._output = sys.stdout.buffer
-        self._kind = output_of(options)
         self._has_found = self._has_errors = False
 
     def run(self) -> int:
         """Search all archives. Returns the exit status."""
-        from gompfs.search import Output, SearchTotals
+        from gompfs.search.search import SearchTotals
 
         totals = SearchTotals()
-        can_match = self._options["max_count"] != 0 and (self._patterns or self._options["invert_match"])
-        if can_match or self._kind is Output.FILES:
+        options = self._options
+        can_match = options["max_count"] != 0 and (self._patterns or options["invert_match"])
+        if can_match or options["files"]:
             for of_archive in self._totals_of_archives():
                 totals = totals.plus(of_archive)
                 if self._is_done():
@@ -121,10 +125,10 @@ class _Grep:
             self._check_searched(totals)
             self._print_totals(totals)
         # As in ripgrep, counts of a file that turns out to be binary are not printed, nor do they make the status 0.
-        has_zeros = self._options["include_zero"] and self._kind in (Output.COUNT, Output.COUNT_MATCHES)
-        if has_zeros or self._kind in (Output.LINES, Output.FILES_WITH_MATCHES, Output.JSON):
+        has_counts = not options["quiet"] and (options["count"] or options["count_matches"])
+        if not (has_counts or options["files"] or options["files_without_match"]):
             self._has_found = totals.files_with_matches != 0
-        if self._has_errors and not (self._options["quiet"] and self._has_found):
+        if self._has_errors and not (options["quiet"] and self._has_found):
             return _EXIT_ERROR
         return 0 if self._has_found else _EXIT_NO_MATCH
 
@@ -134,11 +138,9 @@ class _Grep:
 
     def _check_searched(self, totals: SearchTotals) -> None:
         """As in ripgrep, if no PATH was given, it is an error that all files are left out."""
-        from gompfs.search import Output
-
         is_whole = not self._paths and all(target.mountpoint is None for target in self._targets)
         has_files = totals.files or totals.skipped_files or self._has_errors
-        if is_whole and not has_files and self._kind is not Output.FILES:
+        if is_whole and not has_files and not self._options["files"]:
             self._print_failures(["no file was searched: the options leave out all files"])
 
     def _totals_of_archives(self) -> Iterator[SearchTotals]:
@@ -162,7 +164,7 @@ class _Grep:
     def _search_on_cluster(self) -> Iterator[SearchTotals]:
         from gompfs.cli.cluster import search_on_cluster
 
-        query = query_of(self._options, self._patterns, has_paths=True)
+        query = query_of_options(self._options, self._patterns, has_paths=True)
         scheduler, archives = self._options["scheduler"], [target.name for target in self._targets]
         engine, num_threads = self._options["engine"], self._options["threads"] or 1
         for found in search_on_cluster(scheduler, archives, query, engine=engine, num_threads=num_threads):
@@ -177,6 +179,8 @@ class _Grep:
         has_rules = self._options["ignore"] or self._options["ignore_file"]
         if target.mountpoint is None or not self._asks_daemons or has_rules:
             return None
+        from gompfs.search.in_mount import search_in_mount
+
         paths = self._paths or [""]
         entries = target.entries(paths)
         if entries is None:
@@ -187,22 +191,21 @@ class _Grep:
         return None if search is None else self._print_search(search, query)
 
     def _search(self, archive: Archive, target: Target) -> SearchTotals:
-        from gompfs.search import ArchiveSearch, SearchTotals
+        from gompfs.search.search import ArchiveSearch, SearchTotals
 
         roots = self._roots(archive, target)
         query = self._query([archive.inode(ino).mode for _, ino in roots])
         if not roots:
             return SearchTotals()
         search = ArchiveSearch(archive, query, roots)
-        if not self._options["no_messages"]:
-            for warning in search.warnings:
-                print_error(f"warning: {warning}")
+        for warning in search.warnings:
+            print_error(f"warning: {warning}")
         return self._print_search(search, query)
 
     def _query(self, modes: list[int]) -> SearchQuery:
         """Returns the query for what has these modes."""
         is_one_file = len(self._targets) == 1 and len(modes) == 1 and stat.S_ISREG(modes[0])
-        return query_of(self._options, self._patterns, has_paths=not is_one_file)
+        return query_of_options(self._options, self._patterns, has_paths=not is_one_file)
 
     def _print_search(self, search: ArchiveSearch | SearchInMount, query: SearchQuery) -> SearchTotals:
         self._print_outputs(search, query)
@@ -212,12 +215,11 @@ class _Grep:
     def _print_failures(self, failures: Iterable[str]) -> None:
         for failure in failures:
             self._has_errors = True
-            if not self._options["no_messages"]:
-                print_error(failure)
+            print_error(failure)
 
     def _print_outputs(self, search: ArchiveSearch | SearchInMount, query: SearchQuery) -> None:
         """Run a search. With --quiet, stop when something was found."""
-        progress = SearchProgress()
+        progress = _Progress()
         is_next = self._has_found
         try:
             for output in search.steps():
@@ -280,14 +282,12 @@ class _Grep:
 
 def _separator(query: SearchQuery) -> bytes:
     """Returns what is printed between the outputs of two archives, as it is between files."""
-    from gompfs.search import Output
-
-    if query.output is not Output.LINES:
+    if query.json or query.count or query.count_matches or query.files_with_matches or query.files_without_match:
         return b""
-    if query.heading:
-        return b"\n"
-    groups = query.separators.groups
-    return groups + b"\n" if (query.before or query.after) and groups is not None else b""
+    if query.files or query.quiet:
+        return b""
+    has_context = any((query.before_context, query.after_context, query.context))
+    return b"\n" if query.heading else b"--\n" if has_context else b""
 
 
 def _json_summary(totals: SearchTotals, seconds: float) -> bytes:
@@ -306,3 +306,37 @@ def _json_summary(totals: SearchTotals, seconds: float) -> bytes:
     }
     summary = {"data": {"elapsed_total": elapsed, "stats": stats}, "type": "summary"}
     return json.dumps(summary, separators=(",", ":")).encode() + b"\n"
+
+
+class _Progress:
+    """Shows the totals of a search on stderr, if that is a terminal.
+
+    Nothing is shown if stdout is a pipe: it may lead to a pager, which draws on the same terminal.
+    """
+
+    def __init__(self) -> None:
+        self._is_shown = False
+        self._next_update = time.monotonic() + _FIRST_SECONDS
+        self._is_enabled = sys.stderr.isatty() and (sys.stdout.isatty() or _is_file(sys.stdout.fileno()))
+
+    def update(self, totals: SearchTotals) -> None:
+        """Show how much was searched, if that was not shown just now."""
+        now = time.monotonic()
+        if not self._is_enabled or now < self._next_update:
+            return
+        self._next_update = now + _UPDATE_SECONDS
+        self._is_shown = True
+        skipped = f", {human_size(totals.skipped_bytes)} skipped" if totals.skipped_bytes else ""
+        sys.stderr.write(f"{_ERASE}{human_size(totals.bytes)} in {totals.files:,} files searched{skipped}")
+        sys.stderr.flush()
+
+    def erase(self) -> None:
+        """Erase what is shown."""
+        if self._is_shown:
+            sys.stderr.write(_ERASE)
+            sys.stderr.flush()
+            self._is_shown = False
+
+
+def _is_file(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)

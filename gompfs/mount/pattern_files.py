@@ -15,8 +15,8 @@ from gompfs.statistics.report import Report
 if TYPE_CHECKING:
     from gompfs.archive import Archive
 
-_GREP, _FILES_WITH, _COUNT = b"grep", b"files-with", b"count"
-PATTERN_DIRECTORIES = (_COUNT, _FILES_WITH, _GREP)
+_FILES_WITH, _COUNT = b"files-with", b"count"
+PATTERN_DIRECTORIES = (_COUNT, _FILES_WITH, b"grep")
 """The directories in `stats` whose entries are patterns."""
 _SEARCHES_AT_ONCE = 4
 _turns = threading.BoundedSemaphore(_SEARCHES_AT_ONCE)
@@ -30,13 +30,17 @@ class PatternReport(Report):
         """`name` is a path in `stats`. Raises OptionError if the pattern cannot be used."""
         from urllib.parse import unquote_to_bytes
 
-        from gompfs.search import Order, Output, SearchQuery
+        from gompfs.search.query import SearchQuery
 
         kind, _, pattern = name.partition(b"/")
-        outputs = {_GREP: Output.LINES, _FILES_WITH: Output.FILES_WITH_MATCHES, _COUNT: Output.COUNT}
-        patterns = tuple(unquote_to_bytes(pattern).split(b"\n"))
         self._archive = archive
-        self._query = SearchQuery(patterns, output=outputs[kind], line_numbers=True, order=Order.PATH)
+        self._query = SearchQuery(
+            tuple(unquote_to_bytes(pattern).split(b"\n")),
+            count=kind == _COUNT,
+            files_with_matches=kind == _FILES_WITH,
+            line_number=True,
+            sort="path",
+        )
         self._matcher = self._query.matcher()
 
     @property
@@ -44,7 +48,7 @@ class PatternReport(Report):
         """See Report.size."""
 
     def __iter__(self) -> Iterator[bytes]:
-        from gompfs.search import ArchiveSearch
+        from gompfs.search.search import ArchiveSearch
 
         with _turns:
             search = ArchiveSearch(self._archive, self._query, [(b"", ROOT_INO)], self._matcher)

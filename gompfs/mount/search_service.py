@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from gompfs._native.search import Cancellation
-    from gompfs.search import ArchiveSearch, SearchTotals
     from gompfs.search.messages import SearchRequest
+    from gompfs.search.search import ArchiveSearch, SearchTotals
     from gompfs.search.search_memory import SearchMemory
 
 log = logging.getLogger(__name__)
@@ -169,7 +169,7 @@ class SearchService:
         Raises the errors of ArchiveSearch.
         """
         from gompfs._native.search import SearchStoppedError
-        from gompfs.search import ArchiveSearch
+        from gompfs.search.search import ArchiveSearch
         from gompfs.search.search_memory import SearchMemory
 
         try:

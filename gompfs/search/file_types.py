@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from gompfs.errors import OptionError
 
-ALL = "all"
+_ALL = "all"
 """Stands for all types."""
 
-_DEFAULTS = {
+_GLOBS = {
     "ada": "*.adb *.ads",
     "agda": "*.agda *.lagda",
     "aidl": "*.aidl",
@@ -246,47 +246,26 @@ _DEFAULTS = {
 """Globs by the name of a type."""
 
 
-class FileTypes:
-    """The types that can be searched: those above, and those that options define."""
+def type_globs(included: Iterable[str], excluded: Iterable[str]) -> tuple[bytes, ...]:
+    """Returns globs for files of some types and not of others. Raises OptionError."""
+    globs = [glob for name in dict.fromkeys(included) for glob in _globs_of(name)]
+    globs += ["!" + glob for name in dict.fromkeys(excluded) for glob in _globs_of(name)]
+    return tuple(map(str.encode, globs))
 
-    def __init__(self) -> None:
-        self._globs = {name: globs.split() for name, globs in _DEFAULTS.items()}
 
-    def clear(self, name: str) -> None:
-        """Removes the globs of a type."""
-        self._globs.pop(name, None)
+def type_names() -> list[str]:
+    """Returns the names of all types."""
+    return list(_GLOBS)
 
-    def add(self, definition: str) -> None:
-        """Adds `NAME:GLOB`, or the globs of other types: `NAME:include:NAME,NAME`. Raises OptionError."""
-        name, _, glob = definition.partition(":")
-        if not name.isalnum() or name == ALL or not glob:
-            raise OptionError(f"{definition!r} is not a type of letters and digits, then : and a glob")
-        kind, separator, names = glob.partition(":")
-        if not separator:
-            globs = [glob]
-        elif kind == "include":
-            globs = [glob for other in names.split(",") for glob in self._globs_of(other)]
-        else:
-            raise OptionError(f"{definition!r} is not of the form TYPE:GLOB or TYPE:include:TYPE,TYPE")
-        self._globs.setdefault(name, []).extend(globs)
 
-    def globs(self, included: Iterable[str], excluded: Iterable[str]) -> tuple[bytes, ...]:
-        """Returns globs for files of some types and not of others. Raises OptionError."""
-        globs = [glob for name in included for glob in self._globs_of(name)]
-        globs += ["!" + glob for name in excluded for glob in self._globs_of(name)]
-        return tuple(map(str.encode, globs))
+def type_lines() -> list[str]:
+    """Returns a line for each type, with its globs."""
+    return [f"{name}: {', '.join(sorted(globs.split()))}" for name, globs in sorted(_GLOBS.items())]
 
-    def names(self) -> list[str]:
-        """Returns the names of all types."""
-        return list(self._globs)
 
-    def lines(self) -> list[str]:
-        """Returns a line for each type, with its globs."""
-        return [f"{name}: {', '.join(sorted(globs))}" for name, globs in sorted(self._globs.items())]
-
-    def _globs_of(self, name: str) -> list[str]:
-        if name == ALL:
-            return [glob for globs in self._globs.values() for glob in globs]
-        if name not in self._globs:
-            raise OptionError(f"unknown file type {name!r}; gompfs grep --type-list shows all types")
-        return self._globs[name]
+def _globs_of(name: str) -> list[str]:
+    if name == _ALL:
+        return [glob for globs in _GLOBS.values() for glob in globs.split()]
+    if name not in _GLOBS:
+        raise OptionError(f"unknown file type {name!r}; gompfs grep --type-list shows all types")
+    return _GLOBS[name].split()

@@ -12,7 +12,7 @@ import struct
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from gompfs.search.query import Colors, Order, Output, SearchQuery, Separators
+from gompfs.search.query import SearchQuery
 
 if TYPE_CHECKING:
     from socket import socket
@@ -27,13 +27,10 @@ MAX_REQUEST_SIZE = 2 << 20
 To read a request takes up to 30 times as much memory.
 """
 _MAX_REPLACEMENT = 64 << 10
-_MAX_DECORATION = 4 << 10  # of colors and separators, which are printed with each line
 MAX_PIECE_SIZE = 1 << 20
 """The size up to which output comes in one message, in bytes."""
 _HEADER = struct.Struct("<BI")
 _BYTES = "bytes"
-_TYPES = {"output": Output, "order": Order}
-_TUPLES = {"colors": Colors, "separators": Separators}
 
 
 class Message(IntEnum):
@@ -67,7 +64,7 @@ class SearchRequest(NamedTuple):
     def encode(self) -> bytes:
         """Returns the content of a REQUEST."""
         return json.dumps(
-            {"query": self.query._asdict(), "roots": self.roots}, default=_described, ensure_ascii=False
+            {"query": self.query.as_dict(), "roots": self.roots}, default=_described, ensure_ascii=False
         ).encode()
 
     @classmethod
@@ -75,7 +72,9 @@ class SearchRequest(NamedTuple):
         """Reads the content of a REQUEST. Raises ValueError. Types of the members of a query are not checked."""
         try:
             fields = json.loads(content, object_hook=_restored)
-            query = {name: _member(name, value) for name, value in fields["query"].items()}
+            query: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in fields["query"].items()
+            }
             roots = [(bytes(path), int(number)) for path, number in fields["roots"]]
             return cls(_checked(SearchQuery(**query)), roots)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
@@ -94,21 +93,11 @@ def _restored(value: dict[str, Any]) -> Any:
     return value[_BYTES].encode("latin-1") if value.keys() == {_BYTES} else value
 
 
-def _member(name: str, value: Any) -> Any:
-    """Returns a member of SearchQuery."""
-    if name in _TYPES:
-        return _TYPES[name](value)
-    if name in _TUPLES:
-        return _TUPLES[name](*value)
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _checked(query: SearchQuery) -> SearchQuery:
     """Raises ValueError for a query that makes more output than any user wants, and for a wrong encoding."""
-    decorations = [piece for piece in (*query.colors, *query.separators) if piece is not None]
-    if len(query.replacement or b"") > _MAX_REPLACEMENT or sum(map(len, decorations)) > _MAX_DECORATION:
-        raise ValueError("a replacement, a color or a separator is too long")
-    if not isinstance(query.encoding, str | None):
+    if len(query.replace or b"") > _MAX_REPLACEMENT:
+        raise ValueError("a replacement is too long")
+    if not isinstance(query.encoding, str):
         raise ValueError("an encoding is a name")
     return query
 

@@ -1,227 +1,230 @@
-"""The parameters of a search."""
+"""The options of a search, in one table: the fields of SearchQuery.
+
+A field is an option of `gompfs grep`, an argument of `ArchiveFiles.grep`, a member of a request to the daemon of a
+mount, and a member of an options struct in native/search, and has the same name in all of them. The help is that of the
+man page.
+"""
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import NamedTuple
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gompfs._native.search import Matcher, PatternError
 from gompfs.errors import OptionError
-from gompfs.search.encodings import encoding_tables
+
+if TYPE_CHECKING:
+    from gompfs._native.search import Matcher
 
 _UNLIMITED = (1 << 63) - 1
+_MAX_IGNORE_FILE = 1 << 20
+_NOT_AN_ENCODING = ("auto", "none")
 
 
-class Output(IntEnum):
-    """What a search returns. The values equal those of SearchOptions::Output in native/search."""
+class Option(NamedTuple):
+    """How a field is an option of `gompfs grep`. Its long name is that of the field, with - for _."""
 
-    LINES = 0
-    COUNT = 1
-    FILES_WITH_MATCHES = 2
-    FILES_WITHOUT_MATCH = 3
-    JSON = 4
-    COUNT_MATCHES = 5
-    FILES = 6
-    """The paths of all files. They are not searched."""
-
-
-class Order(IntEnum):
-    """The order of the files. The values equal those of ListOptions::Order in native/search."""
-
-    STREAM = 0
-    """That of their bytes in the archive."""
-    PATH = 1
-    REVERSED_PATH = 2
+    help: str
+    short: str = ""
+    kind: str = "flag"
+    """`flag`, `number`, `text`, `texts`, `choice` or `switch`. A text may be given several times in `texts`; a `switch`
+    has an opposite, and the command decides if neither is given."""
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    opposite: tuple[str, str] = ("", "")
+    """The short and the long name of the opposite of a switch."""
+    group: str = ""
+    """Of the options in a group, the last one on the command line counts."""
+    is_for_output: bool = False
+    """It says what is printed: ArchiveFiles.grep does not have it."""
+    read: Callable[[Any], Any] | None = None
+    """Makes the value of the field of what the user gives. Raises OptionError and OSError."""
 
 
-class Separators(NamedTuple):
-    """What stands between fields and lines of the output."""
-
-    match: bytes = b":"
-    """Between the fields of a line with a match."""
-    context: bytes = b"-"
-    """Between the fields of a line of context."""
-    groups: bytes | None = b"--"
-    """A line between groups of lines that do not follow each other."""
-    path: bytes = b"/"
-    """A byte, between the names in a path."""
+def _option(default: Any, *names_and_help: str, **more: Any) -> Any:
+    *short, text = names_and_help
+    return field(default=default, metadata={"option": Option(text, "".join(short), **more)})
 
 
-class Colors(NamedTuple):
-    """The escape sequences of colored output. Each begins with the one that resets; that of matches may be empty."""
-
-    path: bytes = b"\x1b[0m\x1b[35m"
-    line: bytes = b"\x1b[0m\x1b[32m"
-    column: bytes = b"\x1b[0m"
-    match: bytes = b"\x1b[0m\x1b[1m\x1b[31m"
+def _flag(*names_and_help: str, **more: Any) -> Any:
+    return _option(False, *names_and_help, **more)
 
 
-DEFAULT_COLORS = Colors()
-DEFAULT_SEPARATORS = Separators()
+def _number(*names_and_help: str, default: int | None = None, **more: Any) -> Any:
+    return _option(default, *names_and_help, kind="number", metavar="N", **more)
 
 
-class SearchQuery(NamedTuple):
+def _texts(*names_and_help: str, metavar: str, read: Callable[[str | bytes], Any]) -> Any:
+    def read_all(values: Any) -> tuple[Any, ...]:
+        return tuple(map(read, (values,) if isinstance(values, str | bytes) else values))
+
+    return _option((), *names_and_help, kind="texts", metavar=metavar, read=read_all)
+
+
+def _output(*names_and_help: str, **more: Any) -> Any:
+    """A flag. Of those that say what is printed in place of lines, the last one counts."""
+    return _flag(*names_and_help, group="output", is_for_output=True, **more)
+
+
+def _switch(default: bool, *names_and_help: str, opposite: tuple[str, str]) -> Any:
+    return _option(default, *names_and_help, kind="switch", opposite=opposite, is_for_output=True)
+
+
+def _read_ignore_file(path: str | bytes) -> tuple[bytes, bytes]:
+    """Returns the name and the content of a file with ignore rules."""
+    with open(path, "rb") as file:
+        content = file.read(_MAX_IGNORE_FILE + 1)
+    if len(content) > _MAX_IGNORE_FILE:
+        raise OptionError(f"{os.fsdecode(path)}: the file of ignore rules is larger than 1 MiB")
+    return os.fsencode(path), content
+
+
+def _read_sort(value: str) -> str:
+    if value not in ("path", "none"):
+        raise OptionError(f"sort must be 'path' or 'none', not {value!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class SearchQuery:
     """What to search for, and what to return. The options have ripgrep's meanings."""
 
     patterns: tuple[bytes, ...]
-    fixed: bool = False
-    """The patterns are literals."""
-    ignore_case: bool = False
-    smart_case: bool = False
-    """Ignore the case unless a pattern has an uppercase letter."""
-    words: bool = False
-    lines: bool = False
-    """A match must be a whole line."""
-    invert: bool = False
-    multi_line: bool = False
-    """A match may take several lines."""
-    dot_all: bool = False
-    """With `multi_line`, a dot also matches a line feed."""
-    unicode: bool = True
-    pcre: bool = False
-    """The patterns have the syntax of PCRE2."""
-    crlf: bool = False
-    """Lines may end with a carriage return and a line feed."""
-    text: bool = False
-    """Search binary files as if they were text."""
-    binary: bool = False
-    """Search files with NULs up to the first match after a NUL, and say that they match."""
-    raw: bool = False
-    """Search the bytes of files with byte order marks as they are."""
-    encoding: str | None = None
-    """That of files without a byte order mark, as `encoding_named` returns it. None: their bytes are searched."""
-    output: Output = Output.LINES
-    only_matching: bool = False
-    each_match: bool = False
-    """Write a line again for each of its matches."""
-    all_lines: bool = False
-    """Write lines without a match too."""
-    zero_counts: bool = False
-    """Write the counts of files without a match too."""
-    replacement: bytes | None = None
-    """What is written in place of each match; $1 and ${name} stand for groups."""
-    trim: bool = False
-    """Leave out white space at the beginning of lines."""
-    line_numbers: bool = False
-    columns: bool = False
-    """Write where the first match of a line begins, in bytes from 1; with `only_matching`, where each match begins."""
-    byte_offsets: bool = False
-    """Write where a line begins in the file; with `only_matching`, where the match begins."""
-    paths: bool = True
-    heading: bool = False
-    color: bool = False
-    colors: Colors = DEFAULT_COLORS
-    separators: Separators = DEFAULT_SEPARATORS
-    null: bool = False
-    """Write a NUL after each path."""
-    count_matches: bool = False
-    max_count: int | None = None
-    """Limit for the matching lines of each file."""
-    max_columns: int = 0
-    """Lines with more bytes are left out of the output; 0: no limit."""
-    preview: bool = False
-    """Write the beginnings of lines that are left out."""
-    before: int = 0
-    after: int = 0
-    """Lines of context."""
-    globs: tuple[bytes, ...] = ()
-    caseless_globs: tuple[bytes, ...] = ()
-    type_globs: tuple[bytes, ...] = ()
-    """Globs of file types, which count where no other glob decides."""
-    ignores: bool = False
-    """Leave out what .gitignore, .ignore and .rgignore files in the archive name."""
-    requires_git: bool = True
-    """A .gitignore counts only in a git repository."""
-    ignore_files: tuple[tuple[bytes, bytes], ...] = ()
-    """Names and contents of further files with ignore rules. Their paths begin at the root of the archive."""
-    max_depth: int | None = None
-    """How many levels of directories are searched; 1: only the files in a root itself."""
-    max_filesize: int | None = None
-    """Larger files are not searched. In bytes."""
-    prunes: bool = True
-    """Do not read files that cannot have a match, judged by the words in the heads of their parts."""
-    order: Order = Order.STREAM
+    fixed_strings: bool = _flag("-F", "Patterns are literals, not regular expressions.")
+    ignore_case: bool = _flag("-i", "Ignore case. Of -i, -s and -S, the last one counts.", group="case")
+    case_sensitive: bool = _flag("-s", "Do not ignore case.", group="case")
+    smart_case: bool = _flag("-S", "Ignore case unless a pattern has an uppercase letter.", group="case")
+    word_regexp: bool = _flag("-w", "A match must not have a word character next to it.", group="bounds")
+    line_regexp: bool = _flag("-x", "A match must be a whole line.", group="bounds")
+    invert_match: bool = _flag("-v", "Search for lines without a match.")
+    multiline: bool = _flag("-U", "A match may take several lines. After (?s), a dot also matches a line feed.")
+    pcre2: bool = _flag("-P", "Patterns have the syntax of PCRE2, with look-around and back-references.")
+    crlf: bool = _flag("Lines may end with CR LF: $ matches before a CR, and a dot does not match it.")
+    text: bool = _flag("-a", "Search binary files as if they were text.")
+    encoding: str = _option(
+        "auto",
+        "-E",
+        "NAME, such as latin1, utf-16le or shift_jis: that of files without a byte order mark. auto: byte order marks "
+        "tell UTF-16. none: they are bytes like others.",
+        kind="text",
+        metavar="[auto|none|NAME]",
+    )
+    glob: tuple[bytes, ...] = _texts(
+        "-g", "Search only files that match GLOB; after a !, those that do not.", metavar="GLOB", read=os.fsencode
+    )
+    type: tuple[str, ...] = _texts(
+        "-t", "Search only files of TYPE, such as c, py or md, or of all types: all.", metavar="TYPE", read=os.fsdecode
+    )
+    type_not: tuple[str, ...] = _texts("-T", "Do not search files of TYPE.", metavar="TYPE", read=os.fsdecode)
+    ignore: bool = _flag("Leave out what .gitignore, .ignore and .rgignore in the archive name.")
+    ignore_file: tuple[tuple[bytes, bytes], ...] = _texts(
+        "Leave out what FILE names, which is none of the archive.", metavar="FILE", read=_read_ignore_file
+    )
+    """Names and contents. Paths in them begin at the root of the archive."""
+    max_depth: int | None = _number("-d", "Search N levels of directories; 1: the files of PATH itself.")
+    max_count: int | None = _number("-m", "Stop after N matching lines of each file.")
+    after_context: int | None = _number("-A", "Print N lines after each match.")
+    before_context: int | None = _number("-B", "Print N lines before each match.")
+    context: int = _number("-C", "Print N lines before and after each match.", default=0)
+    only_matching: bool = _flag("-o", "Print only the matches, each on a line of its own.", is_for_output=True)
+    replace: bytes | None = _option(
+        None,
+        "-r",
+        "Print TEXT in place of each match; $1 and ${name} are groups.",
+        kind="text",
+        metavar="TEXT",
+        is_for_output=True,
+        read=os.fsencode,
+    )
+    vimgrep: bool = _flag("Print each match: path, line, column and the line.", is_for_output=True)
+    count: bool = _output("-c", "Print the number of matching lines of each file that has any.")
+    count_matches: bool = _output("Print the number of matches of each file that has any.")
+    files_with_matches: bool = _output("-l", "Print the paths of files with a match.")
+    files_without_match: bool = _output("-L", "Print the paths of files without a match.")
+    files: bool = _output("Print the paths of all files that would be searched. There is no PATTERN.")
+    json: bool = _output("Print ripgrep's JSON Lines.")
+    quiet: bool = _flag("-q", "Print nothing, and stop at the first match.", is_for_output=True)
+    line_number: bool = _switch(
+        False, "-n", "Print line numbers. [default: on a terminal]", opposite=("-N", "--no-line-number")
+    )
+    column: bool = _flag("Print the column of the first match, from 1; also line numbers.", is_for_output=True)
+    with_filename: bool = _switch(
+        True, "-H", "Print paths. [default: unless PATH is one file]", opposite=("-I", "--no-filename")
+    )
+    heading: bool = _switch(
+        False, "Print a path once, above its lines. [default: on a terminal]", opposite=("", "--no-heading")
+    )
+    null: bool = _flag("-0", "Write a NUL byte after each path.", is_for_output=True)
+    trim: bool = _flag("Leave out white space at the beginning of each line.", is_for_output=True)
+    max_columns: int = _number("-M", "Do not print lines with more than N bytes.", default=0, is_for_output=True)
+    color: bool = _option(
+        False,
+        "Color paths, line numbers and matches.  [default: auto]",
+        kind="choice",
+        choices=("auto", "always", "never"),
+        is_for_output=True,
+    )
+    sort: str = _option(
+        "none",
+        "Order of the files. none: that of their content in the archive.  [default: none]",
+        kind="choice",
+        choices=("none", "path"),
+        read=_read_sort,
+    )
+    read_all: bool = _flag("Also read the files that cannot have a match, judged by the words of the archive.")
+    stats: bool = _flag("Print statistics about the search at its end.", is_for_output=True)
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether files are decoded from another encoding."""
+        return self.encoding not in _NOT_AN_ENCODING
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the values of the fields by their names."""
+        return dict(vars(self))
 
     def matcher(self) -> Matcher:
         """Returns the compiled patterns. Raises OptionError."""
+        from gompfs._native.search import Matcher, PatternError
+
         try:
-            return Matcher(
-                self.patterns,
-                fixed=self.fixed,
-                caseless=self.ignore_case,
-                smart_case=self.smart_case,
-                words=self.words,
-                lines=self.lines,
-                multi_line=self.multi_line,
-                dot_all=self.dot_all,
-                unicode=self.unicode,
-                pcre=self.pcre,
-                crlf=self.crlf,
-                replacement=self.replacement,
-            )
+            return Matcher(self.as_dict())
         except PatternError as error:
             raise OptionError(str(error)) from None
 
-    def listing(self) -> dict[str, object]:
-        """Returns which files are searched: globs, and the members of ListOptions in native/search.
-
-        Raises OptionError for a negative number.
-        """
-        return {
-            "globs": self.globs,
-            "caseless_globs": self.caseless_globs,
-            "type_globs": self.type_globs,
-            "ignores": self.ignores,
-            "requires_git": self.requires_git,
-            "ignore_files": self.ignore_files,
-            "order": self.order,
-            "max_depth": _limit("max_depth", self.max_depth),
-            "max_size": _limit("max_filesize", self.max_filesize),
-        }
-
     def native_options(self) -> dict[str, object]:
-        """Returns the members of SearchOptions in native/search.
+        """Returns the options as native/search takes them, by their names.
 
-        Raises OptionError for a negative number, and for an unknown encoding.
+        Raises OptionError for a negative number, an unknown encoding and an unknown type of files.
         """
-        return {
-            "output": self.output,
-            "is_inverted": self.invert,
-            "is_crlf": self.crlf,
-            "searches_binary": self.text,
-            "searches_after_nul": self.binary,
-            "ignores_byte_order": self.raw,
-            "encoding": None if self.encoding is None else encoding_tables(self.encoding),
-            "only_matching": self.only_matching,
-            "prints_each_match": self.each_match,
-            "prints_all_lines": self.all_lines,
-            "prints_zero_counts": self.zero_counts,
-            "replaces": self.replacement is not None,
-            "trims": self.trim,
-            "has_line_numbers": self.line_numbers,
-            "has_columns": self.columns,
-            "has_byte_offsets": self.byte_offsets,
-            "has_paths": self.paths,
-            "has_heading": self.heading,
-            "has_color": self.color,
-            "has_null": self.null,
-            "counts_matches": self.count_matches,
-            "max_count": _limit("max_count", self.max_count),
-            "max_columns": self.max_columns,
-            "has_preview": self.preview,
-            "before": _limit("before", self.before),
-            "after": _limit("after", self.after),
-            "context_separator": self.separators.groups,
-            "match_separator": self.separators.match,
-            "field_context_separator": self.separators.context,
-            "path_separator": self.separators.path,
-            "colors": self.colors,
+        from gompfs.search.encodings import encoding_tables
+        from gompfs.search.file_types import type_globs
+
+        options = self.as_dict()
+        for name, value in options.items():
+            if isinstance(value, int) and value < 0:
+                raise OptionError(f"{name} must not be negative, but is {value}")
+            if isinstance(value, int) and value > _UNLIMITED:
+                options[name] = _UNLIMITED
+        return options | {
+            "encoding": encoding_tables(self.encoding) if self.is_decoded else None,
+            "ignores_byte_order": self.encoding == "none",
+            "type_glob": type_globs(self.type, self.type_not),
         }
 
 
-def _limit(name: str, value: int | None) -> int:
-    if value is None:
-        return _UNLIMITED
-    if value < 0:
-        raise OptionError(f"{name} must not be negative, but is {value}")
-    return min(value, _UNLIMITED)
+OPTIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fields(SearchQuery) if each.metadata}
+"""How the fields are options, by their names."""
+
+
+def query_of(patterns: Iterable[str | bytes], options: Mapping[str, Any]) -> SearchQuery:
+    """Returns a query of options as users give them: globs as text, files by their paths, one value for several.
+
+    Raises OptionError, and OSError for a file.
+    """
+    values = {
+        name: value if value is None or (read := OPTIONS[name].read) is None else read(value)
+        for name, value in options.items()
+    }
+    return SearchQuery(tuple(map(os.fsencode, patterns)), **values)

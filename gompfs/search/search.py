@@ -67,7 +67,7 @@ class ArchiveSearch:
         self.failures: list[GompfsError] = []
         """Files that could not be read, or in which the pattern takes too long."""
         matcher = matcher or query.matcher()
-        listing, options = query.listing(), query.native_options()
+        options = query.native_options()
         self._scan: ArchiveScan | None = None
         accelerator = archive.engine.accelerator
         # A device cannot compare text with its checksums.
@@ -79,13 +79,12 @@ class ArchiveSearch:
                     matcher,
                     archive.file_rows(),
                     roots,
-                    listing,
                     options,
                     archive.engine.num_threads,
                     self._cancellation,
                 )
             self._skip_files(query)
-            if devices and query.encoding is None:
+            if devices and not query.is_decoded:
                 self._skip_blocks(devices, matcher)
         except (PatternError, SearchError) as error:
             raise OptionError(str(error)) from None
@@ -96,7 +95,7 @@ class ArchiveSearch:
         archive = self._archive
         heads = archive.stored.heads
         rule = archive.meta.get("words", "")
-        if query.prunes and query.encoding is None and isinstance(heads, PartHeads) and rule in WORD_RULES:
+        if not query.read_all and not query.is_decoded and isinstance(heads, PartHeads) and rule in WORD_RULES:
             self._search.skip_files(heads, WORD_RULES.index(rule), archive.block_size, archive.engine.num_threads)
 
     def _skip_blocks(self, devices: Sequence[TextDevice], matcher: Matcher) -> None:

@@ -44,35 +44,77 @@ std::string string_of(nb::handle bytes) {
     return {value.c_str(), value.size()};
 }
 
-std::vector<std::string> strings_of(const nb::sequence& values) {
-    std::vector<std::string> strings;
-    for (const nb::handle value : values) {
-        strings.push_back(string_of(value));
-    }
-    return strings;
+template <typename Value>
+std::vector<Value> values_of(const nb::bytes& column) {
+    std::vector<Value> values(column.size() / sizeof(Value));
+    std::memcpy(values.data(), column.c_str(), values.size() * sizeof(Value));
+    return values;
 }
 
-void make_matcher(search::Matcher* matcher, const py::Sequence<nb::bytes>& patterns, bool fixed,
-                  bool caseless, bool smart_case, bool words, bool lines, bool multi_line,
-                  bool dot_all, bool unicode, bool pcre, bool crlf,
-                  const std::optional<nb::bytes>& replacement) {
-    search::PatternOptions options;
-    options.patterns = strings_of(patterns);
-    options.is_fixed = fixed;
-    options.is_caseless = caseless;
-    options.is_smart_case = smart_case;
-    options.bounds = lines   ? search::MatchBounds::lines
-                     : words ? search::MatchBounds::words
-                             : search::MatchBounds::any;
-    options.is_multi_line = multi_line;
-    options.dot_takes_newline = dot_all;
-    options.is_unicode = unicode;
-    options.is_pcre = pcre;
-    options.is_crlf = crlf;
-    if (replacement) {
-        options.replacement = string_of(*replacement);
+// Reads an option from Python: a text as str, bytes as bytes, EncodingTables of
+// gompfs/search/encodings.py.
+template <typename Number>
+void read_option(nb::handle value, Number& option) {
+    option = nb::cast<Number>(value);
+}
+
+void read_option(nb::handle value, std::optional<std::string>& option) {
+    option = value.is_none() ? std::nullopt : std::optional(string_of(value));
+}
+
+void read_option(nb::handle values, std::vector<std::string>& option) {
+    for (const nb::handle value : nb::cast<nb::sequence>(values)) {
+        option.push_back(string_of(value));
     }
-    new (matcher) search::Matcher(options);
+}
+
+void read_option(nb::handle values, std::vector<std::pair<std::string, std::string>>& option) {
+    for (const nb::handle pair : nb::cast<nb::sequence>(values)) {
+        option.emplace_back(string_of(pair[nb::int_(0)]), string_of(pair[nb::int_(1)]));
+    }
+}
+
+void read_option(nb::handle tables, std::shared_ptr<const search::TextEncoding>& option) {
+    using Kind = search::TextEncoding::Kind;
+    if (tables.is_none()) {
+        return;
+    }
+    const auto table = [&](const char* name) {
+        return values_of<std::uint32_t>(nb::cast<nb::bytes>(tables.attr(name)));
+    };
+    const std::string kind = nb::cast<std::string>(tables.attr("kind"));
+    auto encoding = std::make_shared<search::TextEncoding>();
+    encoding->kind = kind == "utf-8"         ? Kind::utf8
+                     : kind == "iso-2022-jp" ? Kind::iso_2022_jp
+                     : kind == "utf-16le"    ? Kind::utf16_little
+                     : kind == "utf-16be"    ? Kind::utf16_big
+                                             : Kind::table;
+    encoding->singles = table("singles");
+    encoding->pairs = table("pairs");
+    encoding->triples = table("triples");
+    encoding->quads = table("quads");
+    encoding->check();
+    option = std::move(encoding);
+}
+
+using Options = nb::typed<nb::mapping, nb::str, nb::object>;
+
+// Reads options that have the names of the members of a struct.
+template <typename Struct>
+Struct options_of(const Options& values) {
+    Struct options;
+    options.for_each([&](const char* name, auto& option) { read_option(values[name], option); });
+    return options;
+}
+
+SearchOptions search_options_of(const Options& values, const search::Matcher& matcher) {
+    auto options = options_of<SearchOptions>(values);
+    options.is_multi_line = matcher.is_multi_line();
+    return options;
+}
+
+void make_matcher(search::Matcher* matcher, const Options& options) {
+    new (matcher) search::Matcher(options_of<search::PatternOptions>(options));
 }
 
 // Name of the kernel, table, shared memory, and whether letters that fold to k or s matter.
@@ -94,13 +136,6 @@ std::optional<GpuTable> scan_table(const search::Matcher& matcher, std::size_t m
                           table.is_unsure_of_folding);
 }
 
-template <typename Value>
-std::vector<Value> values_of(const nb::bytes& column) {
-    std::vector<Value> values(column.size() / sizeof(Value));
-    std::memcpy(values.data(), column.c_str(), values.size() * sizeof(Value));
-    return values;
-}
-
 // What a scan of all blocks has found, in columns by block.
 struct ScanColumns {
     std::vector<std::uint32_t> sizes, num_lines, last_lines;
@@ -110,107 +145,6 @@ struct ScanColumns {
         return {sizes, may_match, has_nul, num_lines, last_lines};
     }
 };
-
-// The members of EncodingTables in gompfs/search/encodings.py.
-std::shared_ptr<const search::TextEncoding> encoding_of_tables(nb::handle tables) {
-    using Kind = search::TextEncoding::Kind;
-    if (tables.is_none()) {
-        return nullptr;
-    }
-    const auto table = [&](const char* name) {
-        return values_of<std::uint32_t>(nb::cast<nb::bytes>(tables.attr(name)));
-    };
-    const std::string kind = nb::cast<std::string>(tables.attr("kind"));
-    auto encoding = std::make_shared<search::TextEncoding>();
-    encoding->kind = kind == "utf-8"         ? Kind::utf8
-                     : kind == "iso-2022-jp" ? Kind::iso_2022_jp
-                     : kind == "utf-16le"    ? Kind::utf16_little
-                     : kind == "utf-16be"    ? Kind::utf16_big
-                                             : Kind::table;
-    encoding->singles = table("singles");
-    encoding->pairs = table("pairs");
-    encoding->triples = table("triples");
-    encoding->quads = table("quads");
-    encoding->check();
-    return encoding;
-}
-
-search::OutputColors colors_of(nb::handle values) {
-    const std::vector<std::string> colors = strings_of(nb::cast<nb::sequence>(values));
-    return {colors.at(0), colors.at(1), colors.at(2), colors.at(3)};
-}
-
-// The names of the options are those of the members of SearchOptions.
-SearchOptions options_of(const nb::mapping& values, const search::Matcher& matcher) {
-    SearchOptions options;
-    options.is_multi_line = matcher.is_multi_line();
-    const auto flag = [&](const char* name, bool& option) {
-        option = nb::cast<bool>(values[name]);
-    };
-    const auto number = [&](const char* name, auto& option) {
-        option = nb::cast<std::remove_reference_t<decltype(option)>>(values[name]);
-    };
-    const auto text = [&](const char* name, auto& option) {
-        if (!values[name].is_none()) {
-            option = string_of(values[name]);
-        }
-    };
-    options.output = static_cast<SearchOptions::Output>(nb::cast<int>(values["output"]));
-    flag("is_inverted", options.is_inverted);
-    flag("is_crlf", options.is_crlf);
-    flag("searches_binary", options.searches_binary);
-    flag("searches_after_nul", options.searches_after_nul);
-    flag("ignores_byte_order", options.ignores_byte_order);
-    options.encoding = encoding_of_tables(values["encoding"]);
-    flag("only_matching", options.only_matching);
-    flag("prints_each_match", options.prints_each_match);
-    flag("prints_all_lines", options.prints_all_lines);
-    flag("prints_zero_counts", options.prints_zero_counts);
-    flag("trims", options.trims);
-    flag("replaces", options.replaces);
-    flag("has_line_numbers", options.has_line_numbers);
-    flag("has_paths", options.has_paths);
-    flag("has_columns", options.has_columns);
-    flag("has_byte_offsets", options.has_byte_offsets);
-    flag("has_heading", options.has_heading);
-    flag("has_color", options.has_color);
-    flag("has_null", options.has_null);
-    flag("has_preview", options.has_preview);
-    flag("counts_matches", options.counts_matches);
-    number("max_count", options.max_count);
-    number("max_columns", options.max_columns);
-    number("before", options.before);
-    number("after", options.after);
-    options.context_separator.reset();
-    text("context_separator", options.context_separator);
-    text("match_separator", options.match_separator);
-    text("field_context_separator", options.field_context_separator);
-    options.path_separator = string_of(values["path_separator"]).at(0);
-    options.colors = colors_of(values["colors"]);
-    return options;
-}
-
-search::PathGlobs globs_of(const nb::mapping& values) {
-    const auto list = [&](const char* name) {
-        return strings_of(nb::cast<nb::sequence>(values[name]));
-    };
-    return {search::GlobList(list("globs"), list("caseless_globs")),
-            search::GlobList(list("type_globs"))};
-}
-
-search::ListOptions list_options_of(const nb::mapping& values) {
-    search::ListOptions options;
-    options.order = static_cast<search::ListOptions::Order>(nb::cast<int>(values["order"]));
-    options.max_depth = nb::cast<std::uint64_t>(values["max_depth"]);
-    options.max_size = nb::cast<std::uint64_t>(values["max_size"]);
-    options.ignore.reads_archive = nb::cast<bool>(values["ignores"]);
-    options.ignore.requires_git = nb::cast<bool>(values["requires_git"]);
-    for (const nb::handle file : nb::cast<nb::sequence>(values["ignore_files"])) {
-        options.ignore.files.emplace_back(string_of(file[nb::int_(0)]),
-                                          string_of(file[nb::int_(1)]));
-    }
-    return options;
-}
 
 // What a search ends with after its Cancellation was used.
 class SearchStoppedError : public std::exception {
@@ -223,19 +157,18 @@ using Found = py::Tuple<nb::bytes, py::List<FailedFile>>;
 
 // Paths to print, and inode numbers.
 using Roots = py::Sequence<py::Tuple<nb::bytes, std::uint64_t>>;
-using Options = nb::typed<nb::mapping, nb::str, nb::object>;
 
 // A search with all that it needs. Python keeps the reader, the matcher, the rows and the
 // cancellation alive.
 class Search {
   public:
     Search(BlockReader& reader, const search::Matcher& matcher, const HeldFileRows& rows,
-           const Roots& roots, const Options& listing, const Options& options, unsigned num_threads,
+           const Roots& roots, const Options& options, unsigned num_threads,
            const Cancellation& cancellation)
         : cancellation_(cancellation),
           matcher_(matcher),
-          options_(options_of(options, matcher)),
-          files_(list_files(reader, rows, roots, listing)),
+          options_(search_options_of(options, matcher)),
+          files_(list_files(reader, rows, roots, options)),
           search_(reader, files_, matcher, options_, num_threads) {}
 
     ~Search() {
@@ -340,7 +273,7 @@ class Search {
     }
 
     search::FileList list_files(BlockReader& reader, const HeldFileRows& rows, const Roots& roots,
-                                const Options& listing) const {
+                                const Options& values) const {
         const auto read = [&](std::uint64_t ino,
                               const LayoutView& layout) -> std::optional<std::string> {
             FileLayouts layouts;
@@ -351,13 +284,11 @@ class Search {
                                                   : std::optional(std::string(text.bytes()));
         };
         const std::vector<search::SearchRoot> search_roots = roots_of(roots);
-        const search::PathGlobs globs = globs_of(listing);
-        const search::ListOptions options = list_options_of(listing);
+        const auto options = options_of<search::ListOptions>(values);
         std::optional<search::FileList> files;
         const CancellationScope scope(&cancellation_);
         try {
-            run_interruptibly(
-                [&] { files.emplace(rows.rows, search_roots, globs, options, read); });
+            run_interruptibly([&] { files.emplace(rows.rows, search_roots, options, read); });
         } catch (const Cancelled&) {
             if (cancellation_.is_cancelled()) {
                 throw SearchStoppedError();
@@ -406,34 +337,24 @@ void bind_search(nb::module_& module) {
         "Sets how much memory all searches of the process may take together for what is large: "
         "lines and their matches. A search that needs more raises SearchError.");
     nb::class_<search::Matcher>(module, "Matcher", "A compiled pattern. Thread-safe.")
-        .def(
-            "__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
-            "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a, "unicode"_a,
-            "pcre"_a, "crlf"_a, "replacement"_a.none(),
-            "Compiles patterns in ripgrep's syntax; a match of one of them is a match. Raises "
-            "PatternError.\n\n"
-            "`fixed`: they are literals. `smart_case`: as `caseless`, unless a pattern has an "
-            "uppercase letter. `words` and `lines`: a match must not have a word character next to "
-            "it; must be a whole line. `dot_all`: with `multi_line`, a dot also matches a line "
-            "feed. `pcre`: they have the syntax of PCRE2. `crlf`: lines may end with a carriage "
-            "return and a line feed. `replacement` replaces matches where the search prints them.")
+        .def("__init__", &make_matcher, "options"_a,
+             "Compiles `patterns`; a match of one of them is a match. Raises PatternError.\n\n"
+             "`options` has the members of PatternOptions in native/search.")
         .def("scan_table", &scan_table, "max_shared_bytes"_a,
              "Returns what a GPU searches blocks for, see "
              "gompfs.search.gpu.block_scan.ScanTable.\n\n"
              "The kernel gets at most `max_shared_bytes` of shared memory. None if a block cannot "
              "be searched in this way.");
     nb::class_<Search>(module, "Search", "A search through the files of an archive.")
-        .def(
-            nb::init<BlockReader&, const search::Matcher&, const HeldFileRows&, const Roots&,
-                     const Options&, const Options&, unsigned, const Cancellation&>(),
-            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
-            nb::keep_alive<1, 9>(), "reader"_a, "matcher"_a, "rows"_a, "roots"_a, "listing"_a,
-            "options"_a, "num_threads"_a, "cancellation"_a,
-            "Searches the files at and below `roots`: paths to print, and inode numbers.\n\n"
-            "`listing` says which files are searched, see SearchQuery.listing; `options` are the "
-            "members of SearchOptions in native/search/search_options.h. Raises PatternError for a "
-            "glob, SearchError for too many roots or if ignore rules take too long, "
-            "SearchStoppedError, and ValueError if the rows contradict each other.")
+        .def(nb::init<BlockReader&, const search::Matcher&, const HeldFileRows&, const Roots&,
+                      const Options&, unsigned, const Cancellation&>(),
+             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
+             nb::keep_alive<1, 8>(), "reader"_a, "matcher"_a, "rows"_a, "roots"_a, "options"_a,
+             "num_threads"_a, "cancellation"_a,
+             "Searches the files at and below `roots`: paths to print, and inode numbers.\n\n"
+             "`options` has the members of SearchOptions and ListOptions in native/search. Raises "
+             "PatternError for a glob, SearchError for too many roots or if ignore rules take too "
+             "long, SearchStoppedError, and ValueError if the rows contradict each other.")
         .def("skip_files", &Search::skip_files, nb::keep_alive<1, 2>(), "heads"_a, "word_rule"_a,
              "block_size"_a, "num_threads"_a,
              "Leaves out files that cannot have a match, because no part of them has the words of "

@@ -40,7 +40,8 @@ ArchiveSearch::ArchiveSearch(BlockReader& reader, const FileList& files, const M
       unit_size_(kMaxUnitSize) {}
 
 bool ArchiveSearch::is_large(const ListedFile& file) const {
-    return files_.layout(file).size > kLargeFile && options_.output != SearchOptions::Output::files;
+    return files_.layout(file).size > kLargeFile &&
+           options_.output() != SearchOptions::Output::files;
 }
 
 // The first block of the part that the file begins in. None if the file has no bytes.
@@ -79,7 +80,7 @@ std::vector<ArchiveSearch::Unit> ArchiveSearch::next_units() {
 
 void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink& sink,
                                SearchResult& result) {
-    if (options_.output == SearchOptions::Output::files) {
+    if (options_.output() == SearchOptions::Output::files) {
         sink.begin_file(files_.path(file));
         sink.end_file({});
         ++result.totals.num_files;

@@ -12,8 +12,7 @@ std::uint32_t flags_of(const PcreText& text, bool is_utf8, bool has_groups) {
     if (text.is_pcre) {
         return PCRE2_USE_OFFSET_LIMIT | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C |
                (is_utf8 ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_UCP : 0) |
-               (text.is_caseless ? PCRE2_CASELESS : 0) |
-               (text.dot_takes_newline ? PCRE2_DOTALL : 0);
+               (text.is_caseless ? PCRE2_CASELESS : 0);
     }
     std::uint32_t flags = PCRE2_USE_OFFSET_LIMIT | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     flags |= has_groups ? 0 : PCRE2_NO_AUTO_CAPTURE;

@@ -26,13 +26,13 @@ constexpr std::uint64_t kVisitsOfEntry = 2, kMoreVisits = 1 << 20;  // by all ro
 // Walks over the tree, from one root after another.
 class FileList::TreeReader {
   public:
-    TreeReader(FileList& list, std::span<const EntryRow> entries, const PathGlobs& globs,
-               const ListOptions& options, const Read& read)
+    TreeReader(FileList& list, std::span<const EntryRow> entries, const ListOptions& options,
+               const Read& read)
         : list_(list),
-          globs_(globs),
-          options_(options),
+          globs_(GlobList(options.glob), GlobList(options.type_glob)),
+          max_depth_(options.max_depth.value_or(~std::uint64_t{0})),
           entries_(entries),
-          rules_(options.ignore,
+          rules_(options.ignore, options.ignore_file,
                  [this, &read](std::uint64_t ino, std::size_t max_size, std::string& problem) {
                      return read_rules(read, ino, max_size, problem);
                  }) {
@@ -46,7 +46,7 @@ class FileList::TreeReader {
             list_.files_.push_back({root.ino, add_directory(root.path), *file, ""});
             return;
         }
-        if (options_.max_depth == 0) {
+        if (max_depth_ == 0) {
             return;
         }
         const bool needs_slash = !root.path.empty() && !root.path.ends_with('/');
@@ -190,7 +190,7 @@ class FileList::TreeReader {
         const std::optional<std::uint32_t> file = find_file(entry.ino);
         const std::size_t first = file ? entries_.size() : first_of(entry.ino);
         const bool is_directory = first != entries_.size() && entries_[first].parent == entry.ino;
-        if (!file && (!is_directory || levels_.size() >= options_.max_depth)) {
+        if (!file && (!is_directory || levels_.size() >= max_depth_)) {
             return;  // a symlink, a device, an empty directory
         }
         if (!globs_.is_empty() || rules_.is_used()) {
@@ -202,9 +202,7 @@ class FileList::TreeReader {
             }
         }
         if (file) {
-            if (list_.layouts_[*file].size <= options_.max_size) {
-                list_.files_.push_back({entry.ino, directory, *file, entry.name});
-            }
+            list_.files_.push_back({entry.ino, directory, *file, entry.name});
             return;
         }
         if (!visited_.insert(entry.ino).second) {
@@ -221,8 +219,8 @@ class FileList::TreeReader {
     }
 
     FileList& list_;
-    const PathGlobs& globs_;
-    const ListOptions& options_;
+    const PathGlobs globs_;
+    const std::uint64_t max_depth_;
     const std::span<const EntryRow> entries_;
     std::size_t next_file_ = 0;  // index of the layout that is probably needed next
     std::uint64_t path_bytes_left_, visits_left_;
@@ -234,18 +232,14 @@ class FileList::TreeReader {
 };
 
 FileList::FileList(const FileRows& rows, const std::vector<SearchRoot>& roots,
-                   const PathGlobs& globs, const ListOptions& options, const Read& read) {
+                   const ListOptions& options, const Read& read) {
     read_layouts(rows);
-    TreeReader reader(*this, rows.entries, globs, options, read);
+    TreeReader reader(*this, rows.entries, options, read);
     for (const SearchRoot& root : roots) {
-        const auto begin = static_cast<std::ptrdiff_t>(files_.size());
         reader.add(root);
-        if (options.order == ListOptions::Order::reversed_path) {
-            std::reverse(files_.begin() + begin, files_.end());
-        }
     }
     warnings_ = reader.take_warnings();
-    if (options.order == ListOptions::Order::stream) {
+    if (options.sort != "path") {
         sort_by_stream();
     }
 }

@@ -23,13 +23,27 @@
 namespace gompfs::search {
 
 // Which files are listed, and how. Limits do not apply to files that are roots.
+// The options have the names and meanings of ripgrep's; those of gompfs/search/query.py are the
+// same.
 struct ListOptions {
-    enum class Order { stream, path, reversed_path };
+    std::vector<std::string> glob;
+    std::vector<std::string> type_glob;      // of --type and --type-not
+    std::optional<std::uint64_t> max_depth;  // 1: only entries of the roots
+    bool ignore = false;                     // uses the ignore rules in the archive
+    // Names and contents of files that the user names.
+    std::vector<std::pair<std::string, std::string>> ignore_file;
+    std::string sort = "none";  // or path
 
-    Order order = Order::stream;
-    std::uint64_t max_depth = ~std::uint64_t{0};  // 1: only entries of the roots
-    std::uint64_t max_size = ~std::uint64_t{0};   // of a file
-    IgnoreOptions ignore;
+    // Calls visit(name, member) for each option.
+    template <typename Visit>
+    void for_each(const Visit& visit) {
+        visit("glob", glob);
+        visit("type_glob", type_glob);
+        visit("max_depth", max_depth);
+        visit("ignore", ignore);
+        visit("ignore_file", ignore_file);
+        visit("sort", sort);
+    }
 };
 
 // An entry at which the search begins, and its path as it is printed.
@@ -56,8 +70,8 @@ class FileList {
     // paths below each root. Throws std::invalid_argument if the index is damaged, and SearchError
     // if there are too many roots for it, or ignore rules take too long. `read` reads ignore files.
     // The rows must outlive the list.
-    FileList(const FileRows& rows, const std::vector<SearchRoot>& roots, const PathGlobs& globs,
-             const ListOptions& options, const Read& read);
+    FileList(const FileRows& rows, const std::vector<SearchRoot>& roots, const ListOptions& options,
+             const Read& read);
 
     // What is wrong with ignore files.
     const std::vector<std::string>& warnings() const { return warnings_; }

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "search/binary_rule.h"
 #include "search/file_walker.h"
 #include "search/matcher.h"
 #include "search/search_options.h"

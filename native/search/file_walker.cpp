@@ -11,18 +11,19 @@ std::uint64_t FileWalker::num_wanted() const {
     const std::uint64_t allowed = num_allowed();
     // With --multiline, each match counts, also of lines that are found together.
     const bool has_context = options_.prints_lines() && !options_.is_multi_line;
-    const std::uint64_t in_context = has_context ? options_.after : 0;
+    const std::uint64_t in_context = has_context ? options_.after() : 0;
     return allowed > ~std::uint64_t{0} - in_context ? allowed : allowed + in_context;
 }
 
 std::uint64_t FileWalker::num_allowed() const {
-    const std::uint64_t limit = options_.needs_one_match() ? 1 : options_.max_count;
+    const std::uint64_t limit =
+        options_.needs_one_match() ? 1 : options_.max_count.value_or(~std::uint64_t{0});
     return limit - std::min(limit, counts_.num_matched_lines);
 }
 
 std::size_t FileWalker::num_kept(std::string_view window) const {
     std::size_t begin = window.size();
-    for (std::size_t count = 0; count < options_.before && begin != 0; ++count) {
+    for (std::size_t count = 0; count < options_.before() && begin != 0; ++count) {
         begin = line_before(window, begin).begin;
     }
     return window.size() - begin;
@@ -47,10 +48,7 @@ void FileWalker::walk(std::string_view window, std::size_t num_old, std::uint64_
         const bool is_allowed = num_allowed() != 0;
         if (options_.prints_lines()) {
             begin_file();
-            if (!is_allowed && prints_rest()) {
-                break;
-            }
-            add_other_lines(range.begin);
+            add_after(range.begin);
             if (is_stopped_ || (!is_allowed && after_left_ == 0)) {
                 return;
             }
@@ -60,11 +58,11 @@ void FileWalker::walk(std::string_view window, std::size_t num_old, std::uint64_
             return;
         }
     }
-    add_other_lines(window.size());
+    add_after(window.size());
     if (num_lines) {
         num_lines_ = num_before + *num_lines;
         counted_to_ = file_offset + window.size();
-    } else if (!is_last && options_.has_line_numbers) {
+    } else if (!is_last && options_.has_line_numbers()) {
         line_number(window.size());  // the next window counts from here
     }
 }
@@ -102,19 +100,19 @@ std::uint64_t FileWalker::line_number(std::size_t position) {
 FoundLines FileWalker::found(const LineRange& range, bool has_matches) {
     const std::string_view bytes = window_.substr(range.begin, range.end - range.begin);
     matches_.clear();
-    const bool is_replaced = options_.replaces && options_.prints_lines();
+    const bool is_replaced = options_.replace && options_.prints_lines();
     if (has_matches && options_.needs_matches()) {
         find_matches(*session_, window_.substr(range.begin), bytes.size(), options_.is_multi_line,
-                     options_.is_crlf, matches_);
+                     options_.crlf, matches_);
     }
-    FoundLines lines{bytes, options_.has_line_numbers ? line_number(range.begin) : 0,
+    FoundLines lines{bytes, options_.has_line_numbers() ? line_number(range.begin) : 0,
                      window_offset_ + range.begin, matches_};
     if (is_replaced && !matches_.empty()) {
         session_->replace(window_.substr(range.begin), bytes.size(), matches_,
                           options_.wanted_line_size(), replaced_);
         lines.printed = replaced_.text;
         lines.replacements = replaced_.matches;
-        if (options_.output == Output::json) {
+        if (options_.output() == Output::json) {
             return lines;
         }
         lines.matches = replaced_.matches;
@@ -133,7 +131,7 @@ bool FileWalker::stops_at(const LineRange& range) {
     }
     if (hidden_from_ && window_offset_ + range.begin >= *hidden_from_) {
         is_past_nul_ = true;
-        is_stopped_ = options_.output == Output::lines;
+        is_stopped_ = options_.output() == Output::lines;
     }
     return is_stopped_;
 }
@@ -143,26 +141,9 @@ void FileWalker::add_context(const Line& line) {
         return;
     }
     begin_file();
-    const FoundLines lines = found({line.begin, line.next}, options_.is_inverted);
-    if (options_.is_inverted && num_allowed() == 0 && prints_rest()) {
-        ++counts_.num_lines;  // as in ripgrep from 15 on
-        counts_.num_matches += matches_.size();
-        pass_on(ContentRecord::Kind::matched, &lines);
-    } else {
-        pass_on(ContentRecord::Kind::context, &lines);
-    }
+    const FoundLines lines = found({line.begin, line.next}, options_.invert_match);
+    pass_on(ContentRecord::Kind::context, &lines);
     shown_end_ = passed_end_ = window_offset_ + line.next;
-}
-
-// Passes on lines without a match, up to a position.
-void FileWalker::add_other_lines(std::size_t until) {
-    if (!prints_rest()) {
-        add_after(until);
-        return;
-    }
-    while (!is_stopped_ && shown_end_ < window_offset_ + until) {
-        add_context(line_from(window_, static_cast<std::size_t>(shown_end_ - window_offset_)));
-    }
 }
 
 // Passes on what is left of the context after the last match, up to a position.
@@ -179,7 +160,7 @@ void FileWalker::add_before(const LineRange& range) {
     }
     std::size_t begin = range.begin;
     const auto is_new = [&] { return begin != 0 && window_offset_ + begin > shown_end_; };
-    for (std::size_t count = 0; count < options_.before && is_new(); ++count) {
+    for (std::size_t count = 0; count < options_.before() && is_new(); ++count) {
         begin = line_before(window_, begin).begin;
     }
     if (shown_end_ != 0 && window_offset_ + begin > shown_end_) {
@@ -199,15 +180,15 @@ bool FileWalker::add_match(const LineRange& range) {
         ++counts_.num_matched_lines;
         return false;
     }
-    const std::size_t after_left = is_counted ? options_.after : after_left_ - 1;
-    const FoundLines lines = found(range, !options_.is_inverted);
+    const std::size_t after_left = is_counted ? options_.after() : after_left_ - 1;
+    const FoundLines lines = found(range, !options_.invert_match);
     const std::size_t num_lines =
         options_.is_multi_line ? count_newlines(lines.bytes) + !lines.bytes.ends_with('\n') : 1;
     counts_.num_matched_lines += is_counted ? 1 : 0;
     counts_.num_lines += num_lines;
     passed_end_ = window_offset_ + range.end;
     // As in ripgrep from 15 on, an empty match at the end of a file is one that is only counted.
-    const bool counts_one = !options_.is_multi_line && !options_.is_inverted &&
+    const bool counts_one = !options_.is_multi_line && !options_.invert_match &&
                             !options_.prints_lines() && options_.needs_matches();
     counts_.num_matches += std::max<std::size_t>(matches_.size(), counts_one ? 1 : 0);
     if (options_.prints_lines()) {
@@ -219,7 +200,7 @@ bool FileWalker::add_match(const LineRange& range) {
 }
 
 void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
-    if (num_allowed() == 0 && after_left_ == 0 && !prints_rest()) {
+    if (num_allowed() == 0 && after_left_ == 0) {
         counts_.num_bytes = std::min(counts_.num_bytes, passed_end_);
     }
     const bool is_binary = end_offset && !is_done();
@@ -231,7 +212,7 @@ void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
     if (record_ != nullptr) {
         record_->finish(counts_, false);
     }
-    switch (options_.output) {
+    switch (options_.output()) {
         case Output::lines:
         case Output::json:
             if (!has_begun_) {
@@ -240,7 +221,7 @@ void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
             break;
         case Output::count:
         case Output::count_matches:
-            if ((!has_matches && !options_.prints_zero_counts) || is_binary) {
+            if (!has_matches || is_binary) {
                 return;
             }
             break;
@@ -267,7 +248,7 @@ void FileWalker::end_file() {
     begin_file();
     counts_.num_bytes_printed = options_.prints_lines() ? sink_.output_size_of_file() : 0;
     sink_.end_file(counts_);
-    if (options_.output == Output::lines) {
+    if (options_.output() == Output::lines) {
         counts_.num_bytes_printed = sink_.output_size_of_file();
     }
 }

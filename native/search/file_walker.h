@@ -17,6 +17,18 @@
 
 namespace gompfs::search {
 
+// What a NUL in a file means. As in ripgrep, a file that has one near its beginning is binary.
+enum class NulMeaning {
+    none,
+    // Nothing of a binary file is searched; another file ends before the line with the NUL.
+    ends_search,
+    // The file was named: the first match or line of context in a binary file, or with a NUL, is
+    // not printed, but ends the search, and the output says that the file matches.
+    ends_output,
+};
+
+inline constexpr std::uint64_t kLookedAtForNul = 64 << 10;  // at the beginning of a file
+
 class FileWalker {
   public:
     // If looks_for_nul, a line with a NUL is hidden, and those after it; see hide_from.
@@ -57,19 +69,15 @@ class FileWalker {
     // may be in the context after the last of them.
     std::uint64_t num_wanted() const;
     // Whether nothing after the last window is of interest, not even as context.
-    bool is_done() const {
-        return is_stopped_ || (num_allowed() == 0 && after_left_ == 0 && !prints_rest());
-    }
+    bool is_done() const { return is_stopped_ || (num_allowed() == 0 && after_left_ == 0); }
     // How much of the end of a window the next window needs again.
     std::size_t num_kept(std::string_view window) const;
 
     const FileCounts& counts() const { return counts_; }
 
   private:
-    bool prints_rest() const { return options_.prints_all_lines && options_.prints_lines(); }
     std::uint64_t num_allowed() const;
     void begin_file();
-    void add_other_lines(std::size_t until);
     void add_after(std::size_t until);
     void add_before(const LineRange& range);
     bool add_match(const LineRange& range);

@@ -22,11 +22,10 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
 
-IgnoreRules::IgnoreRules(const IgnoreOptions& options, Read read)
-    : reads_archive_(options.reads_archive),
-      requires_git_(options.requires_git),
-      read_(std::move(read)) {
-    for (const auto& [name, content] : options.files) {
+IgnoreRules::IgnoreRules(bool reads_archive,
+                         const std::vector<std::pair<std::string, std::string>>& files, Read read)
+    : reads_archive_(reads_archive), read_(std::move(read)) {
+    for (const auto& [name, content] : files) {
         named_.push_back(parse(name, content));
         num_patterns_ += named_.back().num_patterns();
     }
@@ -48,7 +47,7 @@ void IgnoreRules::enter(std::string_view path, std::span<const EntryRow> entries
     Level level{path.size(), false, {}};
     bool has_rules = false;
     for (const EntryRow& entry : entries) {
-        level.is_repository |= requires_git_ && (entry.name == ".git" || entry.name == ".jj");
+        level.is_repository |= entry.name == ".git" || entry.name == ".jj";
         const auto* const name = std::find(std::begin(kNames), std::end(kNames), entry.name);
         if (name == std::end(kNames)) {
             continue;
@@ -150,7 +149,7 @@ std::optional<bool> IgnoreRules::last_match(const GlobList& rules, std::string_v
 bool IgnoreRules::ignores(std::string_view path, bool is_directory) {
     throw_if_cancelled();
     std::optional<bool> found[num_kinds];
-    bool is_in_repository = !requires_git_ || num_repositories_ != 0;
+    bool is_in_repository = num_repositories_ != 0;
     for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
         if (!*level) {
             continue;

@@ -25,13 +25,6 @@
 
 namespace gompfs::search {
 
-struct IgnoreOptions {
-    bool reads_archive = false;  // the files in the archive
-    bool requires_git = true;    // a .gitignore counts only in a repository
-    // Names and contents of files that the user names. Their paths begin at the root.
-    std::vector<std::pair<std::string, std::string>> files;
-};
-
 class IgnoreRules {
   public:
     // Returns the text of a regular file, or nothing for what is none, or is larger than the limit.
@@ -39,7 +32,10 @@ class IgnoreRules {
     using Read = std::function<std::optional<std::string>(std::uint64_t ino, std::size_t max_size,
                                                           std::string& problem)>;
 
-    IgnoreRules(const IgnoreOptions& options, Read read);
+    // Uses the files in the archive if reads_archive. `files` are names and contents of files that
+    // the user names, whose paths begin at the root.
+    IgnoreRules(bool reads_archive, const std::vector<std::pair<std::string, std::string>>& files,
+                Read read);
 
     // Whether there may be rules. If not, no other method need be called.
     bool is_used() const { return reads_archive_ || !named_.empty(); }
@@ -70,7 +66,7 @@ class IgnoreRules {
     void add_line(const std::string& place, std::string_view line, GlobList& rules);
     std::optional<bool> last_match(const GlobList& rules, std::string_view path, bool is_directory);
 
-    const bool reads_archive_, requires_git_;
+    const bool reads_archive_;
     const Read read_;
     std::vector<GlobList> named_;
     std::vector<std::optional<Level>> levels_;  // none: a directory without rules

@@ -37,7 +37,7 @@ void JsonSink::add_lines(std::string_view type, const FoundLines& lines) {
     output_ += R"({"type":")" + std::string(type) + R"(","data":{"path":)" + path_ + ",\"lines\":";
     append_json_bytes(output_, lines.bytes, [this] { end_step(); });
     output_ += ",\"line_number\":" +
-               (options_.has_line_numbers ? std::to_string(lines.line_number) : "null") +
+               (options_.has_line_numbers() ? std::to_string(lines.line_number) : "null") +
                ",\"absolute_offset\":" + std::to_string(lines.file_offset) + ",\"submatches\":[";
     const char* separator = "";
     for (std::size_t index = 0; index < lines.matches.size(); ++index) {

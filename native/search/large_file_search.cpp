@@ -17,22 +17,9 @@ constexpr std::uint64_t kPieceSize = 512 << 10;
 constexpr std::size_t kMaxLine = 1 << 30;
 constexpr std::size_t kMaxOld = 1 << 20;              // of text that was searched, in text_
 constexpr std::size_t kSearchedTogether = 256 << 10;  // their ranges may take 16 times as much
-constexpr std::uint64_t kLookedAtFirst = 64 << 10;    // for a NUL
 
 MutableBytes as_bytes(char* memory, std::size_t size) {
     return {reinterpret_cast<std::uint8_t*>(memory), size};
-}
-
-// The first NUL of a text. If a NUL ends a line, all of them become line feeds.
-std::optional<std::size_t> take_nuls(char* text, std::size_t size, NulMeaning meaning) {
-    auto* const nul = static_cast<char*>(std::memchr(text, 0, size));
-    if (nul == nullptr) {
-        return std::nullopt;
-    }
-    if (meaning == NulMeaning::ends_line) {
-        std::replace(nul, text + size, '\0', '\n');
-    }
-    return static_cast<std::size_t>(nul - text);
 }
 
 std::size_t end_of_last_line(std::string_view text) {
@@ -65,7 +52,7 @@ LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& ma
     }
     const bool skips = file_.scanned && !is_decoded() && can_skip(*file_.scanned);
     looks_for_nul_ = file_.meaning != NulMeaning::none && !skips;
-    ranges_ = skips ? file_.scanned->ranges(options.before, options.after)
+    ranges_ = skips ? file_.scanned->ranges(options.before(), options.after())
                     : std::vector<FileRange>{{0, file_.layout.size, 0}};
     ranges_.front().begin = std::max(ranges_.front().begin, mark_size_);
     next_begin_ = ranges_.front().begin;
@@ -74,8 +61,7 @@ LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& ma
 
 // Whether nothing but matches and their context is of interest.
 bool LargeFileSearch::can_skip(const ScannedFile& scanned) const {
-    return !options_.is_inverted && !options_.prints_all_lines &&
-           (file_.meaning == NulMeaning::none || !scanned.has_nul());
+    return !options_.invert_match && (file_.meaning == NulMeaning::none || !scanned.has_nul());
 }
 
 // A file that cannot be read there has none: the search will meet the same failure.
@@ -125,16 +111,16 @@ void LargeFileSearch::search(TextPiece& piece, MatchSession& session) const try 
         return;
     }
     if (looks_for_nul_) {
-        piece.nul = take_nuls(piece.data(), piece.size, file_.meaning);
+        piece.nul = piece.text().find('\0');
     }
     const std::string_view text = piece.text();
     piece.body_end = piece.ends_file ? text.size() : end_of_last_line(text);
     piece.body = piece.begins_line ? 0 : std::min(line_from(text, 0).next, piece.body_end);
     const std::string_view body = text.substr(piece.body, piece.body_end - piece.body);
     session.prepare(body);
-    find_ranges(session, false, options_.is_inverted, text, piece.body, piece.body_end, num_wanted_,
-                piece.ranges);
-    if (options_.has_line_numbers) {
+    find_ranges(session, false, options_.invert_match, text, piece.body, piece.body_end,
+                num_wanted_, piece.ranges);
+    if (options_.has_line_numbers()) {
         piece.num_lines = count_newlines(body);
     }
 } catch (const Cancelled&) {
@@ -147,19 +133,12 @@ void LargeFileSearch::take(std::unique_ptr<TextPiece> piece) {
     if (has_ended_) {
         return;
     }
-    if (held_) {
-        put_together(*held_, piece.get());
-        memory_.give_back(std::move(held_->memory));
-    }
-    held_ = std::move(piece);
-    if (!has_ended_ && held_->is_last) {
-        put_together(*held_, nullptr);
-        memory_.give_back(std::move(held_->memory));
-    }
+    put_together(*piece);
+    memory_.give_back(std::move(piece->memory));
 }
 
 // Passes on what was found in a piece, and searches the lines between it and the one before.
-void LargeFileSearch::put_together(TextPiece& piece, const TextPiece* next) {
+void LargeFileSearch::put_together(TextPiece& piece) {
     if (piece.error) {
         std::rethrow_exception(piece.error);
     }
@@ -172,7 +151,7 @@ void LargeFileSearch::put_together(TextPiece& piece, const TextPiece* next) {
     end_offset_ = piece.begin + piece.size;
     const Window window = is_decoded() ? add_decoded(piece) : add(piece);
     if (window.complete != 0) {
-        search_window(piece, window, next);
+        search_window(piece, window);
     } else if (text_.size() > kMaxLine) {
         throw SearchError("a line is too long: more than 1 GiB");
     }
@@ -186,8 +165,8 @@ void LargeFileSearch::put_together(TextPiece& piece, const TextPiece* next) {
     }
 }
 
-void LargeFileSearch::search_window(TextPiece& piece, const Window& window, const TextPiece* next) {
-    const std::size_t end = find_end(window, piece.ends_file, next);
+void LargeFileSearch::search_window(TextPiece& piece, const Window& window) {
+    const std::size_t end = find_end(window);
     const bool ends_at_nul = file_.meaning == NulMeaning::ends_search && nul_offset_;
     const bool is_last = piece.ends_file || ends_at_nul;
     const std::size_t body = std::min(window.begin, end), body_end = std::min(window.end, end);
@@ -217,8 +196,11 @@ void LargeFileSearch::skip_to(const TextPiece& piece) {
     text_offset_ = to;
 }
 
-void LargeFileSearch::note_nul(std::uint64_t offset) {
-    first_nul_ = std::min(first_nul_.value_or(offset), offset);
+// Notes a NUL in text that begins at `from`, if there is one.
+void LargeFileSearch::note_nul(std::uint64_t from, std::size_t position) {
+    if (position != std::string_view::npos && !first_nul_) {
+        first_nul_ = from + position;
+    }
 }
 
 // Puts the text before a piece in front of it; or, if there is too much of it or no line ends in
@@ -226,9 +208,7 @@ void LargeFileSearch::note_nul(std::uint64_t offset) {
 LargeFileSearch::Window LargeFileSearch::add(TextPiece& piece) {
     const std::size_t num_before = text_.size();
     const std::size_t size = num_before + piece.size;
-    if (piece.nul) {
-        note_nul(text_offset_ + num_before + *piece.nul);
-    }
+    note_nul(text_offset_ + num_before, piece.nul);
     const bool ends = piece.ends_file || (file_.meaning == NulMeaning::ends_search && first_nul_);
     const std::size_t complete = ends                  ? size
                                  : piece.body_end != 0 ? num_before + piece.body_end
@@ -252,11 +232,7 @@ LargeFileSearch::Window LargeFileSearch::add_decoded(const TextPiece& piece) {
         decoder_->finish(text_);
     }
     if (looks_for_nul_) {
-        const auto nul =
-            take_nuls(text_.data() + num_before, text_.size() - num_before, file_.meaning);
-        if (nul) {
-            note_nul(text_offset_ + num_before + *nul);
-        }
+        note_nul(text_offset_, text_.find('\0', num_before));
     }
     const bool ends = piece.ends_file || (file_.meaning == NulMeaning::ends_search && first_nul_);
     const std::size_t last = end_of_last_line(std::string_view(text_).substr(num_before));
@@ -265,37 +241,22 @@ LargeFileSearch::Window LargeFileSearch::add_decoded(const TextPiece& piece) {
 }
 
 // Where the search of the window ends: before a NUL, or after the last whole line.
-std::size_t LargeFileSearch::find_end(const Window& window, bool ends_file, const TextPiece* next) {
-    const std::size_t end = window.complete;
-    if (!looks_for_nul_ || nul_offset_) {
-        return end;
+std::size_t LargeFileSearch::find_end(const Window& window) {
+    if (!first_nul_ || nul_offset_) {
+        return window.complete;
     }
-    const std::uint64_t searched = text_offset_ + num_old_;
-    // What ripgrep reads together may go on in the next piece.
-    std::optional<std::uint64_t> nul = first_nul_;
-    if (!nul && next != nullptr && next->nul) {
-        nul = end_offset_ - mark_size_ + *next->nul;
-    }
+    const bool is_binary = *first_nul_ < kLookedAtForNul;  // nothing was searched yet
     if (file_.meaning == NulMeaning::ends_output) {
-        // The walker looks for NULs in the lines that it prints.
-        if (searched == 0 && nul && *nul < kLookedAtFirst) {
-            nul_offset_ = nul;
-            walker_.hide_from(0, *nul);
+        // The walker looks for other NULs in the lines that it prints.
+        if (is_binary) {
+            nul_offset_ = first_nul_;
+            walker_.hide_from(0, *first_nul_);
         }
-        return end;
+        return window.complete;
     }
-    const std::string_view complete = window.text.substr(num_old_, end - num_old_);
-    const auto found = binary_rule_.advance(complete, searched, ends_file, nul);
-    if (!found) {
-        return end;
-    }
-    nul_offset_ = nul;
-    const std::uint64_t stop = std::max(*found, searched);
-    if (file_.meaning == NulMeaning::ends_line) {
-        walker_.hide_from(stop, *nul);
-        return end;
-    }
-    return num_old_ + static_cast<std::size_t>(stop - searched);
+    nul_offset_ = first_nul_;
+    const auto nul = static_cast<std::size_t>(*first_nul_ - text_offset_);
+    return is_binary ? 0 : line_at(window.text, nul).begin;
 }
 
 // Searches the lines from `from` to the end of the text.
@@ -305,7 +266,7 @@ void LargeFileSearch::search_lines(std::string_view text, std::size_t from, bool
         const std::size_t to = is_rest ? text.size() : line_at(text, from + kSearchedTogether).next;
         LineRanges ranges;
         session_between_.prepare(text.substr(from, to - from));
-        find_ranges(session_between_, false, options_.is_inverted, text, from, to,
+        find_ranges(session_between_, false, options_.invert_match, text, from, to,
                     walker_.num_wanted(), ranges);
         walk(text.substr(0, to), from, ranges, is_last && to == text.size(), std::nullopt);
         from = to;
@@ -316,7 +277,7 @@ void LargeFileSearch::search_lines(std::string_view text, std::size_t from, bool
 void LargeFileSearch::walk(std::string_view text, std::size_t from, LineRanges& ranges,
                            bool is_last, std::optional<std::uint64_t> num_lines) {
     ranges.resize(std::min<std::uint64_t>(ranges.size(), walker_.num_wanted()));
-    const bool may_print = !ranges.empty() || walker_.is_in_context() || options_.prints_all_lines;
+    const bool may_print = !ranges.empty() || walker_.is_in_context();
     if (options_.needs_matches() && may_print) {
         session_.prepare(text);
     }

@@ -18,7 +18,6 @@
 #include "blocks/block_source.h"
 #include "blocks/file_layouts.h"
 #include "blocks/read_failure.h"
-#include "search/binary_rule.h"
 #include "search/file_walker.h"
 #include "search/matcher.h"
 #include "search/scanned_blocks.h"
@@ -81,13 +80,13 @@ class LargeFileSearch {
     bool can_skip(const ScannedFile& scanned) const;
     bool is_decoded() const { return decoder_.has_value(); }
     FileEncoding find_encoding() const;
-    void put_together(TextPiece& piece, const TextPiece* next);
-    void search_window(TextPiece& piece, const Window& window, const TextPiece* next);
+    void put_together(TextPiece& piece);
+    void search_window(TextPiece& piece, const Window& window);
     void skip_to(const TextPiece& piece);
-    void note_nul(std::uint64_t offset);
+    void note_nul(std::uint64_t from, std::size_t position);
     Window add(TextPiece& piece);
     Window add_decoded(const TextPiece& piece);
-    std::size_t find_end(const Window& window, bool ends_file, const TextPiece* next);
+    std::size_t find_end(const Window& window);
     void search_lines(std::string_view text, std::size_t from, bool is_last);
     void walk(std::string_view text, std::size_t from, LineRanges& ranges, bool is_last,
               std::optional<std::uint64_t> num_lines);
@@ -111,11 +110,9 @@ class LargeFileSearch {
     std::atomic<bool> has_ended_{false};
 
     // Of the pieces that were taken.
-    std::unique_ptr<TextPiece> held_;  // the last one; waits for the one after it
     std::optional<TextDecoder> decoder_;
-    MatchSession session_, session_between_;  // for lines that are printed, and for those between
-    BinaryRule binary_rule_;
-    std::optional<std::uint64_t> first_nul_;   // of those that were seen, in the decoded file
+    MatchSession session_, session_between_;   // for lines that are printed, and for those between
+    std::optional<std::uint64_t> first_nul_;   // in the decoded file
     std::optional<std::uint64_t> nul_offset_;  // of the NUL that ends the search, or the output
     std::string text_;                         // from before the next piece
     TakenMemory text_memory_;

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxPatternSize = 1 << 20;  // of all patterns together
 constexpr std::size_t kShortestOfSet = 3;
 
 Node parse_one(const std::string& pattern, const PatternOptions& options, SyntaxFlags flags) {
-    if (!options.is_fixed) {
+    if (!options.fixed_strings) {
         return parse_pattern(pattern, flags);
     }
     std::vector<Node> characters;
@@ -62,12 +62,10 @@ Node parse(const PatternOptions& options, std::vector<std::string>* groups = nul
         throw PatternError("the patterns have more than 1 MiB");
     }
     SyntaxFlags flags;
-    flags.is_caseless = options.is_caseless;
-    flags.dot_takes_newline = options.dot_takes_newline;
-    flags.is_unicode = options.is_unicode;
+    flags.is_caseless = options.ignore_case;
     flags.groups = groups;
     Node node = parse_all(options, flags);
-    if (options.is_smart_case && !options.is_caseless && is_smartly_caseless(node)) {
+    if (options.smart_case && !options.ignore_case && is_smartly_caseless(node)) {
         flags.is_caseless = true;
         if (groups != nullptr) {
             groups->clear();
@@ -80,24 +78,24 @@ Node parse(const PatternOptions& options, std::vector<std::string>* groups = nul
 }  // namespace
 
 Matcher::Matcher(const PatternOptions& options)
-    : options_(options), is_multi_line_(options.is_multi_line) {
-    if (options.is_pcre && !options.is_fixed) {
+    : options_(options), is_multi_line_(options.multiline) {
+    if (options.is_pcre()) {
         use_pcre();
         return;
     }
     const Node pattern = parse(options);
     // As in ripgrep: otherwise lines would be searched one way with -U, and another way without.
-    is_multi_line_ = is_multi_line_ && (options.bounds == MatchBounds::lines ||
-                                        matches_newline(pattern, options.is_crlf));
+    is_multi_line_ = is_multi_line_ && (options.bounds() == MatchBounds::lines ||
+                                        matches_newline(pattern, options.crlf));
     required_ = find_required_literals(pattern);
     // In a search for lines, PCRE2 keeps line feeds out of matches.
-    is_literal_ = required_.is_whole && options.bounds == MatchBounds::any &&
-                  (is_multi_line_ || !matches_newline(pattern, options.is_crlf));
+    is_literal_ = required_.is_whole && options.bounds() == MatchBounds::any &&
+                  (is_multi_line_ || !matches_newline(pattern, options.crlf));
     make_finder();
     if (!is_literal_) {
         patterns_ = compile(pattern, false);
     }
-    if (options.replacement) {
+    if (options.replace) {
         make_replacement();
     }
 }
@@ -105,12 +103,12 @@ Matcher::Matcher(const PatternOptions& options)
 CompiledPatterns Matcher::compile(const Node& pattern, bool has_groups) const {
     const auto compile = [&](TextKind kind) {
         const PcreText text =
-            write_pcre(pattern, kind, options_.bounds, is_multi_line_, options_.is_crlf);
+            write_pcre(pattern, kind, options_.bounds(), is_multi_line_, options_.crlf);
         return std::make_unique<CompiledPattern>(text, kind == TextKind::utf8, has_groups,
-                                                 options_.is_crlf);
+                                                 options_.crlf);
     };
     CompiledPatterns compiled;
-    if (matches_bytes(pattern) || !options_.is_unicode) {
+    if (matches_bytes(pattern)) {
         compiled.other = compile(TextKind::bytes);
     } else {
         compiled.ascii = compile(TextKind::ascii);
@@ -122,7 +120,7 @@ CompiledPatterns Matcher::compile(const Node& pattern, bool has_groups) const {
 void Matcher::make_replacement() {
     std::vector<std::string> groups;
     const Node pattern = parse(options_, &groups);
-    replacement_.emplace(*options_.replacement, groups);
+    replacement_.emplace(*options_.replace, groups);
     if (replacement_->has_groups()) {
         with_groups_ = compile(pattern, true);
     }
@@ -135,10 +133,10 @@ void Matcher::use_pcre() {
     searches_by_line_ = !is_multi_line_;
     is_literal_ = false;
     const auto compile = [&](bool is_utf8) {
-        return std::make_unique<CompiledPattern>(text, is_utf8, true, options_.is_crlf);
+        return std::make_unique<CompiledPattern>(text, is_utf8, true, options_.crlf);
     };
-    patterns_.other = compile(options_.is_unicode);
-    if (options_.is_unicode && gompfs::is_ascii(text.pattern)) {
+    patterns_.other = compile(true);
+    if (gompfs::is_ascii(text.pattern)) {
         try {
             patterns_.ascii = compile(false);
         } catch (const PatternError&) {
@@ -148,8 +146,8 @@ void Matcher::use_pcre() {
     try {
         if (std::all_of(options_.patterns.begin(), options_.patterns.end(), means_the_same)) {
             PatternOptions options = options_;
-            options.is_caseless = text.is_caseless;
-            options.is_smart_case = false;
+            options.ignore_case = text.is_caseless;
+            options.smart_case = false;
             required_ = find_required_literals(parse(options));
             required_.is_exact = required_.is_whole = false;
             make_finder();
@@ -157,16 +155,16 @@ void Matcher::use_pcre() {
     } catch (const PatternError&) {
         // All files are searched.
     }
-    if (options_.replacement) {
-        replacement_.emplace(*options_.replacement, patterns_.other->group_names());
+    if (options_.replace) {
+        replacement_.emplace(*options_.replace, patterns_.other->group_names());
         if (replacement_->has_groups()) {
-            with_groups_.other = compile(options_.is_unicode);
+            with_groups_.other = compile(true);
         }
     }
 }
 
 std::optional<Node> Matcher::pattern() const {
-    return options_.is_pcre && !options_.is_fixed ? std::nullopt : std::optional(parse(options_));
+    return options_.is_pcre() ? std::nullopt : std::optional(parse(options_));
 }
 
 // Chooses the set of literals that is probably found least often.
@@ -228,7 +226,7 @@ std::optional<Match> MatchSession::find(std::string_view text, std::size_t from)
 void MatchSession::replace(std::string_view text, std::size_t size, std::span<const Match> matches,
                            std::size_t wanted_size, ReplacedText& replaced) {
     const std::string_view searched =
-        matched_part(text, size, matcher_.is_multi_line_, matcher_.options_.is_crlf);
+        matched_part(text, size, matcher_.is_multi_line_, matcher_.options_.crlf);
     const std::string_view line_end =
         matcher_.is_multi_line_ ? "" : text.substr(0, size).substr(searched.size());
     const CompiledPatterns& with_groups = matcher_.with_groups_;
@@ -262,7 +260,7 @@ std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::siz
             const Line line = line_from(text, from);
             if (const auto match =
                     find(matched_part(text.substr(line.begin), line.next - line.begin, false,
-                                      matcher_.options_.is_crlf))) {
+                                      matcher_.options_.crlf))) {
                 return Match{line.begin + match->begin, line.begin + match->end};
             }
             from = line.next;
@@ -282,7 +280,7 @@ std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::siz
         }
         const Line line = line_at(text, candidate->begin);
         const std::string_view searched = matched_part(
-            text.substr(line.begin), line.next - line.begin, false, matcher_.options_.is_crlf);
+            text.substr(line.begin), line.next - line.begin, false, matcher_.options_.crlf);
         if (const auto match = find(searched)) {
             return Match{line.begin + match->begin, line.begin + match->end};
         }

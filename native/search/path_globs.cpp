@@ -107,18 +107,14 @@ class GlobWriter {
 
 }  // namespace
 
-GlobList::GlobList(const std::vector<std::string>& globs,
-                   const std::vector<std::string>& caseless) {
+GlobList::GlobList(const std::vector<std::string>& globs) {
     for (const std::string& glob : globs) {
-        add(glob, false, false);
-    }
-    for (const std::string& glob : caseless) {
-        add(glob, true, false);
+        add(glob, false);
     }
 }
 
 // Most globs need no pattern: names, endings of names, and paths.
-void GlobList::add(std::string_view glob, bool is_caseless, bool is_rule) {
+void GlobList::add(std::string_view glob, bool is_rule) {
     Glob parsed{Glob::Kind::pattern, "", nullptr, glob.starts_with('!'), false};
     glob.remove_prefix(parsed.excludes ? 1 : 0);
     parsed.is_for_directories = glob.size() > 1 && glob.ends_with('/');
@@ -126,8 +122,8 @@ void GlobList::add(std::string_view glob, bool is_caseless, bool is_rule) {
     glob.remove_suffix(parsed.is_for_directories && glob.ends_with('\\') ? 1 : 0);
     const bool is_anchored = glob.find('/') != glob.npos;
     glob.remove_prefix(glob.starts_with('/') ? 1 : 0);
-    const auto is_literal = [&](std::string_view text) {
-        return !is_caseless && text.find_first_of("*?[{\\") == text.npos;
+    const auto is_literal = [](std::string_view text) {
+        return text.find_first_of("*?[{\\") == text.npos;
     };
     if (glob.empty() && !is_anchored) {
         parsed.kind = Glob::Kind::end_of_name;  // a ! alone is for all names
@@ -138,11 +134,11 @@ void GlobList::add(std::string_view glob, bool is_caseless, bool is_rule) {
         parsed.kind = Glob::Kind::end_of_name;
         parsed.literal = glob.substr(1);
     } else {
-        std::string pattern = "(?s:^" + std::string(is_anchored ? "" : "(?:.*/)?") +
+        std::string pattern = "(?-mu)(?s:^" + std::string(is_anchored ? "" : "(?:.*/)?") +
                               GlobWriter(glob, is_rule).write() + "$)";
         PatternOptions options;
-        options.patterns = {(is_caseless ? "(?-mu)(?i)" : "(?-mu)") + std::move(pattern)};
-        options.is_multi_line = true;
+        options.patterns = {std::move(pattern)};
+        options.multiline = true;
         parsed.matcher = std::make_unique<Matcher>(options);
         ++num_patterns_;
     }

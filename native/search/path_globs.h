@@ -1,4 +1,4 @@
-// Which paths are searched: the globs of --glob and --iglob, and those of the types of --type. They
+// Which paths are searched: the globs of --glob, and those of the types of --type. They
 // have the meaning of ripgrep's, which is that of lines in .gitignore, the other way round: a glob
 // includes, and one with ! before it excludes.
 #pragma once
@@ -16,11 +16,11 @@ namespace gompfs::search {
 // A list of globs. Throws PatternError.
 class GlobList {
   public:
-    explicit GlobList(const std::vector<std::string>& globs = {},
-                      const std::vector<std::string>& caseless = {});
+    GlobList() = default;
+    explicit GlobList(const std::vector<std::string>& globs);
 
     // Adds a glob of a file of ignore rules, where a [ without a ] is a character.
-    void add_rule(std::string_view glob) { add(glob, false, true); }
+    void add_rule(std::string_view glob) { add(glob, true); }
 
     // What the last glob that matches says: whether the path is searched, or entered if it is a
     // directory. If none matches, a file is excluded if there are globs that include.
@@ -44,7 +44,7 @@ class GlobList {
         bool excludes, is_for_directories;
     };
 
-    void add(std::string_view glob, bool is_caseless, bool is_rule);
+    void add(std::string_view glob, bool is_rule);
 
     std::vector<Glob> globs_;
     std::size_t num_patterns_ = 0;

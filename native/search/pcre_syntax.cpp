@@ -41,10 +41,9 @@ bool has_set_of_sets(const ClassSet& set) {
 PcreText join_pcre(const PatternOptions& options) {
     PcreText joined;
     joined.is_pcre = true;
-    joined.dot_takes_newline = options.is_multi_line && options.dot_takes_newline;
-    bool is_smartly_caseless = options.is_smart_case;
+    bool is_smartly_caseless = options.smart_case;
     for (const std::string& pattern : options.patterns) {
-        if (options.is_unicode && !is_valid_utf8(pattern)) {
+        if (!is_valid_utf8(pattern)) {
             throw PatternError("the pattern is not valid UTF-8");
         }
         joined.pattern += (joined.pattern.empty() ? "(?:" : "|(?:") + pattern + ')';
@@ -53,13 +52,13 @@ PcreText join_pcre(const PatternOptions& options) {
     if (joined.pattern.size() > kMaxPatternSize) {
         throw PatternError("the patterns have more than 1 MiB");
     }
-    joined.is_caseless = options.is_caseless || is_smartly_caseless;
+    joined.is_caseless = options.ignore_case || is_smartly_caseless;
     if (options.patterns.empty()) {
         joined.pattern = "(?!)";
     }
-    if (options.bounds == MatchBounds::words) {
+    if (options.bounds() == MatchBounds::words) {
         joined.pattern = "(?<!\\w)(?:" + joined.pattern + ")(?!\\w)";
-    } else if (options.bounds == MatchBounds::lines) {
+    } else if (options.bounds() == MatchBounds::lines) {
         joined.pattern = "(?m:^)(?:" + joined.pattern + ")(?m:$)";
     }
     return joined;

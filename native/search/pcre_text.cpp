@@ -469,7 +469,7 @@ PcreText write_pcre(const Node& pattern, TextKind kind, MatchBounds bounds, bool
             writer.text += '$';
             break;
     }
-    return {std::move(writer.text), is_all_caseless, false, false};
+    return {std::move(writer.text), is_all_caseless, false};
 }
 
 }  // namespace gompfs::search

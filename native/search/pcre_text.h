@@ -26,7 +26,6 @@ struct PcreText {
     std::string pattern;
     bool is_caseless = false;  // all of the pattern
     bool is_pcre = false;      // it was given in this syntax
-    bool dot_takes_newline = false;
 };
 
 // Whether a pattern matches bytes that are not UTF-8. Throws PatternError if only parts of it do.

@@ -34,7 +34,7 @@ void SearchResult::take_output(LineSink& sink) {
 
 std::unique_ptr<LineSink> make_sink(const SearchOptions& options, std::size_t max_output,
                                     std::function<void()> when_full) {
-    if (options.output == SearchOptions::Output::json) {
+    if (options.output() == SearchOptions::Output::json) {
         return std::make_unique<JsonSink>(options, max_output, std::move(when_full));
     }
     return std::make_unique<TextSink>(options, max_output, std::move(when_full));

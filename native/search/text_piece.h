@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "blocks/read_failure.h"
@@ -35,10 +34,10 @@ struct TextPiece {
     std::unique_ptr<LargeVector<char>> memory;
     ReadFailure failure;
     std::exception_ptr error;
-    std::optional<std::size_t> nul;      // the first one, if it is of interest
-    std::size_t body = 0, body_end = 0;  // whole lines
-    std::uint64_t num_lines = 0;         // line feeds in the body, if they are of interest
-    LineRanges ranges;                   // in the body
+    std::size_t nul = std::string_view::npos;  // the first one, if it is of interest
+    std::size_t body = 0, body_end = 0;        // whole lines
+    std::uint64_t num_lines = 0;               // line feeds in the body, if they are of interest
+    LineRanges ranges;                         // in the body
 
     char* data() { return memory->data() + kSpaceBefore; }
     std::string_view text() const { return {memory->data() + kSpaceBefore, size}; }

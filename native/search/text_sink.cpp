@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "search/graphemes.h"
 #include "search/line_ranges.h"
 #include "search/lines.h"
 
@@ -13,6 +12,11 @@ namespace gompfs::search {
 namespace {
 
 constexpr std::string_view kReset = "\x1b[0m";
+constexpr std::string_view kPathColor = "\x1b[0m\x1b[35m";
+constexpr std::string_view kLineColor = "\x1b[0m\x1b[32m";
+constexpr std::string_view kColumnColor = "\x1b[0m";
+constexpr std::string_view kMatchColor = "\x1b[0m\x1b[1m\x1b[31m";
+constexpr std::string_view kGap = "--";  // between groups of lines
 constexpr std::string_view kSpace = "\t\v\f\r ";
 
 using Kind = SearchOptions::Output;
@@ -36,20 +40,11 @@ Matches matches_in(std::span<const Match> matches, std::size_t begin, std::size_
     return inside;
 }
 
-// How many of the matches, which are in order, begin in [begin, end).
-std::size_t count_begins(std::span<const Match> matches, std::size_t begin, std::size_t end) {
-    const auto rank = [&](std::size_t position) {
-        return std::partition_point(matches.begin(), matches.end(),
-                                    [&](const Match& match) { return match.begin < position; });
-    };
-    return begin < end ? static_cast<std::size_t>(rank(end) - rank(begin)) : 0;
-}
-
 std::optional<std::size_t> first_column(const FoundLines& lines) {
     return lines.matches.empty() ? std::nullopt : std::optional(lines.matches.front().begin);
 }
 
-std::string line_end(const SearchOptions& options) { return options.is_crlf ? "\r\n" : "\n"; }
+std::string line_end(const SearchOptions& options) { return options.crlf ? "\r\n" : "\n"; }
 
 std::string_view without_newline(std::string_view line) {
     if (line.ends_with('\n')) {
@@ -66,21 +61,18 @@ std::size_t indent_of(std::string_view line) {
 }  // namespace
 
 std::string TextSink::separator(const SearchOptions& options) {
-    if (options.output != Kind::lines) {
+    if (options.output() != Kind::lines) {
         return "";
     }
-    if (options.has_heading) {
+    if (options.heading) {
         return line_end(options);
     }
-    return options.has_context() && options.context_separator
-               ? *options.context_separator + line_end(options)
-               : "";
+    return options.has_context() ? std::string(kGap) + line_end(options) : "";
 }
 
 void TextSink::begin_file(std::string_view path) {
     begin_output_of_file();
     path_ = path;
-    std::replace(path_.begin(), path_.end(), '/', options_.path_separator);
     has_lines_ = false;
 }
 
@@ -92,41 +84,38 @@ void TextSink::begin_lines() {
     } else {
         output_ += separator(options_);
     }
-    if (options_.has_heading && options_.has_paths) {
+    if (options_.heading && options_.with_filename) {
         add_path_field(line_end(options_));
     }
 }
 
 void TextSink::add_path() {
-    output_ += options_.has_color ? options_.colors.path : "";
+    output_ += options_.color ? kPathColor : "";
     output_ += path_;
-    output_ += options_.has_color ? kReset : "";
+    output_ += options_.color ? kReset : "";
 }
 
 void TextSink::add_path_field(std::string_view separator) {
     add_path();
-    output_ += options_.has_null ? std::string_view("\0", 1) : separator;
+    output_ += options_.null ? std::string_view("\0", 1) : separator;
 }
 
 void TextSink::add_number(std::uint64_t number, std::string_view color) {
-    output_ += options_.has_color ? color : "";
+    output_ += options_.color ? color : "";
     output_ += std::to_string(number);
-    output_ += options_.has_color ? kReset : "";
-    output_ += is_context_ ? options_.field_context_separator : options_.match_separator;
+    output_ += options_.color ? kReset : "";
+    output_ += field_end();
 }
 
-void TextSink::add_prefix(const Prefix& prefix) {
-    if (options_.has_paths && !options_.has_heading) {
-        add_path_field(is_context_ ? options_.field_context_separator : options_.match_separator);
+void TextSink::add_prefix(std::uint64_t number, std::optional<std::size_t> column) {
+    if (options_.with_filename && !options_.heading) {
+        add_path_field(field_end());
     }
-    if (options_.has_line_numbers) {
-        add_number(prefix.line_number, options_.colors.line);
+    if (options_.has_line_numbers()) {
+        add_number(number, kLineColor);
     }
-    if (options_.has_columns && prefix.column) {
-        add_number(*prefix.column + 1, options_.colors.column);
-    }
-    if (options_.has_byte_offsets) {
-        add_number(prefix.file_offset, options_.colors.column);
+    if (options_.has_columns() && column) {
+        add_number(*column + 1, kColumnColor);
     }
 }
 
@@ -141,7 +130,7 @@ void TextSink::add_colored(std::string_view line, std::span<const Match> matches
         end = std::min(end, line.size());
         if (begin < end) {
             add(line.substr(at, begin - at));
-            output_ += options_.colors.match;
+            output_ += kMatchColor;
             add(line.substr(begin, end - begin));
             output_ += kReset;
             end_step();
@@ -155,45 +144,32 @@ void TextSink::add_colored(std::string_view line, std::span<const Match> matches
 void TextSink::add_line(std::string_view line, std::span<const Match> matches,
                         std::size_t num_matches) {
     // As in ripgrep, what is printed without colors is trimmed before it is measured.
-    const bool is_colored = options_.has_match_color() && !matches.empty();
+    const bool is_colored = options_.color && !matches.empty();
     bool is_long = is_colored && is_too_long(line);
     Matches moved;
-    if (const std::size_t indent = options_.trims ? indent_of(line) : 0; indent != 0) {
+    if (const std::size_t indent = options_.trim ? indent_of(line) : 0; indent != 0) {
         moved = matches_in(matches, indent, line.size());
         matches = moved;
         line.remove_prefix(indent);
     }
-    is_long = is_long || (!is_colored && is_too_long(line));
-    if (is_long) {
-        add_long_line(line, matches, num_matches);
-    } else {
-        const bool keeps_end = line.ends_with('\n') && !is_colored;
-        if (is_colored && options_.is_crlf && line.ends_with("\r\n")) {
-            line.remove_suffix(2);
-        }
-        add_text(without_newline(line), matches);
-        output_ += keeps_end ? "\n" : line_end(options_);
+    if (is_long || (!is_colored && is_too_long(line))) {
+        add_long_line(num_matches);
+        return;
     }
+    const bool keeps_end = line.ends_with('\n') && !is_colored;
+    if (is_colored && options_.crlf && line.ends_with("\r\n")) {
+        line.remove_suffix(2);
+    }
+    if (is_colored) {
+        add_colored(without_newline(line), matches);
+    } else {
+        add(without_newline(line));
+    }
+    output_ += keeps_end ? "\n" : line_end(options_);
 }
 
-void TextSink::add_text(std::string_view text, std::span<const Match> matches) {
-    if (options_.has_match_color() && !matches.empty()) {
-        add_colored(text, matches);
-    } else {
-        add(text);
-    }
-}
-
-void TextSink::add_long_line(std::string_view line, std::span<const Match> matches,
-                             std::size_t num_matches) {
-    if (options_.has_preview) {
-        const std::size_t end = end_of_graphemes(line, options_.max_columns);
-        add_text(without_newline(line.substr(0, end)), matches);
-        const std::size_t num_more = count_begins(matches, end, line.size());
-        output_ += matches.empty() ? " [... omitted end of long line]"
-                                   : " [... " + std::to_string(num_more) +
-                                         (num_more == 1 ? " more match]" : " more matches]");
-    } else if (num_matches == 0 || options_.only_matching) {
+void TextSink::add_long_line(std::size_t num_matches) {
+    if (num_matches == 0 || options_.only_matching) {
         output_ += is_context_ ? "[Omitted long context line]" : "[Omitted long matching line]";
     } else {
         output_ += "[Omitted long line with " + std::to_string(num_matches) + " matches]";
@@ -205,13 +181,13 @@ void TextSink::add_long_line(std::string_view line, std::span<const Match> match
 // not color them.
 std::span<const Match> TextSink::matches_of_line(const FoundLines& lines,
                                                  const Match& match) const {
-    return options_.has_match_color() ? std::span(&match, 1) : lines.matches;
+    return options_.color ? std::span(&match, 1) : lines.matches;
 }
 
 // Adds the matches of a line, each as a line.
 void TextSink::add_matches(const FoundLines& lines) {
     for (const auto [begin, end] : lines.matches) {
-        add_prefix({lines.line_number, lines.file_offset + begin, begin});
+        add_prefix(lines.line_number, begin);
         const Match whole{0, end - begin};
         add_line(lines.printed.substr(begin, end - begin), matches_of_line(lines, whole), 1);
         end_step();
@@ -227,7 +203,7 @@ void TextSink::add_matches_by_line(const FoundLines& lines) {
         for (const auto [begin, end] : overlapping(lines.matches, line.begin, line.end)) {
             const std::size_t first = std::max(begin, line.begin), last = std::min(end, line.end);
             if (first < last) {
-                add_prefix({number, lines.file_offset + begin, begin});
+                add_prefix(number, begin);
                 const Match whole{0, last - first};
                 add_line(lines.printed.substr(first, last - first), {&whole, 1}, 1);
                 end_step();
@@ -240,7 +216,7 @@ void TextSink::add_matches_by_line(const FoundLines& lines) {
 // Adds the line again for each of its matches.
 void TextSink::add_each_match(const FoundLines& lines) {
     for (const Match& match : lines.matches) {
-        add_prefix({lines.line_number, lines.file_offset + match.begin, match.begin});
+        add_prefix(lines.line_number, match.begin);
         add_line(lines.printed, matches_of_line(lines, match), lines.num_matches);
         end_step();
     }
@@ -254,7 +230,7 @@ void TextSink::add_line_of_each_match(const FoundLines& lines) {
         for (; line.next <= match.begin && line.next < lines.printed.size(); ++number) {
             line = line_from(lines.printed, line.next);
         }
-        add_prefix({number, lines.file_offset + line.begin, match.begin - line.begin});
+        add_prefix(number, match.begin - line.begin);
         add_line(lines.printed.substr(line.begin, line.next - line.begin),
                  matches_in({&match, 1}, line.begin, line.next), lines.num_matches);
         end_step();
@@ -266,7 +242,7 @@ void TextSink::add_several(const FoundLines& lines) {
     std::uint64_t number = lines.line_number;
     for (std::size_t at = 0; at < lines.printed.size();) {
         const std::size_t next = line_from(lines.printed, at).next;
-        add_prefix({number++, lines.file_offset + at, first_column(lines)});
+        add_prefix(number++, first_column(lines));
         add_line(lines.printed.substr(at, next - at), matches_in(lines.matches, at, next),
                  lines.num_matches);
         end_step();
@@ -280,12 +256,12 @@ void TextSink::add_lines(const FoundLines& lines, bool is_context) {
     }
     is_context_ = is_context;
     is_one_line_ = !options_.is_multi_line || is_context;
-    if (lines.matches.empty() || !(options_.only_matching || options_.prints_each_match)) {
+    if (lines.matches.empty() || !(options_.only_matching || options_.vimgrep)) {
         if (!is_one_line_) {
             add_several(lines);
             return;
         }
-        add_prefix({lines.line_number, lines.file_offset, first_column(lines)});
+        add_prefix(lines.line_number, first_column(lines));
         add_line(lines.printed, lines.matches, lines.num_matches);
     } else if (options_.only_matching) {
         is_one_line_ ? add_matches(lines) : add_matches_by_line(lines);
@@ -295,18 +271,14 @@ void TextSink::add_lines(const FoundLines& lines, bool is_context) {
     end_step();
 }
 
-void TextSink::gap() {
-    if (options_.context_separator) {
-        output_ += *options_.context_separator + line_end(options_);
-    }
-}
+void TextSink::gap() { (output_ += kGap) += line_end(options_); }
 
 void TextSink::end_file(const FileCounts& counts) {
     is_context_ = false;
-    switch (options_.output) {
+    switch (options_.output()) {
         case Kind::count:
         case Kind::count_matches:
-            if (options_.has_paths) {
+            if (options_.with_filename) {
                 add_path_field(":");
             }
             output_ += std::to_string(options_.prints_match_counts() ? counts.num_matches
@@ -329,7 +301,7 @@ void TextSink::end_file(const FileCounts& counts) {
 }
 
 void TextSink::add_binary_message(const FileCounts& counts) {
-    if (options_.has_paths) {
+    if (options_.with_filename) {
         add_path();
         output_ += ": ";
     }

@@ -26,18 +26,12 @@ class TextSink : public LineSink {
     static std::string separator(const SearchOptions& options);
 
   private:
-    // What is printed before a line.
-    struct Prefix {
-        std::uint64_t line_number;
-        std::uint64_t file_offset;
-        std::optional<std::size_t> column;  // from 0
-    };
-
     void begin_lines();
     void add_path();
     void add_path_field(std::string_view separator);
     void add_number(std::uint64_t number, std::string_view color);
-    void add_prefix(const Prefix& prefix);
+    // What is printed before a line. The column is counted from 0.
+    void add_prefix(std::uint64_t number, std::optional<std::size_t> column);
     void add_lines(const FoundLines& lines, bool is_context);
     void add_several(const FoundLines& lines);
     void add_matches(const FoundLines& lines);
@@ -45,12 +39,11 @@ class TextSink : public LineSink {
     void add_each_match(const FoundLines& lines);
     void add_line_of_each_match(const FoundLines& lines);
     void add_line(std::string_view line, std::span<const Match> matches, std::size_t num_matches);
-    void add_long_line(std::string_view line, std::span<const Match> matches,
-                       std::size_t num_matches);
-    void add_text(std::string_view text, std::span<const Match> matches);
+    void add_long_line(std::size_t num_matches);
     void add_colored(std::string_view line, std::span<const Match> matches);
     void add_binary_message(const FileCounts& counts);
     std::span<const Match> matches_of_line(const FoundLines& lines, const Match& match) const;
+    std::string_view field_end() const { return is_context_ ? "-" : ":"; }
     bool is_too_long(std::string_view line) const {
         return options_.max_columns != 0 && line.size() > options_.max_columns;
     }

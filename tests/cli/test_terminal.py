@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import gompfs as gompfs_package
-from gompfs.cli import grep_progress, waiting
+from gompfs.cli import grep, waiting
 from gompfs.cli.application import run
 
 HOSTILE_NAME = "a\x1b]0;owned\a\nb"
@@ -120,7 +120,7 @@ def test_grep_shows_its_progress_and_erases_it(
     monkeypatch: pytest.MonkeyPatch, archive: Path, tmp_path: Path, is_file: bool
 ) -> None:
     """Not if the output goes to a pipe: a pager may draw on the terminal."""
-    monkeypatch.setattr(grep_progress, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(grep, "_FIRST_SECONDS", 0.0)
     controller, terminal = pty.openpty()
     reader, writer = os.pipe()
     with (

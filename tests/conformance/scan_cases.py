@@ -20,7 +20,6 @@ sys.path.append(str(Path(__file__).parents[1]))
 from host_device import HostDevice
 
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.search import SearchQuery
 from gompfs.search.gpu.block_scan import (
     HAS_FOLDING,
     HAS_MARK,
@@ -31,6 +30,7 @@ from gompfs.search.gpu.block_scan import (
     measure_blocks,
     stream_text,
 )
+from gompfs.search.query import SearchQuery
 
 _ALIGNMENT, _PADDING = 32, 64
 LONG_LINE = 16 << 10  # kernels/search/run_automaton.cu
@@ -148,7 +148,7 @@ def _matches(blocks: Blocks, pattern: bytes, options: dict[str, Any]) -> Iterato
 def check_literals(device: ArrayDevice, literals: Sequence[bytes], contents: Contents) -> None:
     """Every literal has a byte in a block that was found, and one begins in each of these."""
     blocks = Blocks(device, contents)
-    found = scan(device, table_of(literals, fixed=True), blocks)
+    found = scan(device, table_of(literals, fixed_strings=True), blocks)
     beginning = set()
     for text, numbers in blocks.runs():
         for literal in literals:

@@ -10,7 +10,8 @@ from tree_helpers import pack
 from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.model import ROOT_INO
-from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
+from gompfs.search.query import SearchQuery
+from gompfs.search.search import ArchiveSearch, SearchTotals
 from gompfs.search.search_memory import SearchMemory
 
 BLOCK_SIZE = 16 << 10
@@ -33,7 +34,7 @@ def found(archive: Archive, query: SearchQuery, memory: SearchMemory | None = No
 
 def check(archive: Path, engine: Engine, **options: Any) -> SearchTotals:
     """Compares both searches. Returns the totals of the one with the device."""
-    query = SearchQuery(prunes=False, **options)
+    query = SearchQuery(read_all=True, **options)
     with Archive(archive, engine=select_engine("cpu")) as opened:
         expected, expected_totals = found(opened, query)
     with Archive(archive, engine=engine) as opened:

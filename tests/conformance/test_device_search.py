@@ -26,8 +26,8 @@ from gompfs.cli.application import run
 from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError, OptionError
 from gompfs.gpu.decode.block_source import BlockSource
-from gompfs.search import Output, SearchQuery
 from gompfs.search.gpu import archive_scan, text_on_device
+from gompfs.search.query import SearchQuery
 from gompfs.search.search_memory import SearchMemory
 
 Grep = Callable[..., tuple[int, bytes]]
@@ -84,7 +84,7 @@ def test_patterns(archive: Path, device: HostTextDevice) -> None:
     chosen = PATTERNS[archive.name == "text.gomp" :: 7]
     for pattern in chosen:
         try:
-            totals = check(archive, EngineWithDevice(device), patterns=(pattern.encode(),), line_numbers=True)
+            totals = check(archive, EngineWithDevice(device), patterns=(pattern.encode(),), line_number=True)
         except OptionError:
             continue
         num_scanned += totals.scanned_bytes != 0
@@ -104,7 +104,7 @@ def test_options(grep: tuple[Grep, Grep], archive: Path) -> None:
 def test_blocks_without_candidates_are_not_read(archive: Path, device: HostTextDevice) -> None:
     totals = check(archive, EngineWithDevice(device), patterns=(b"rare_word",))
     assert 0 < totals.candidate_bytes < totals.scanned_bytes / 2
-    for options in ({"invert": True}, {"output": Output.FILES_WITHOUT_MATCH}):
+    for options in ({"invert_match": True}, {"files_without_match": True}):
         assert check(archive, EngineWithDevice(device), patterns=(b"rare_word",), **options).scanned_bytes == 0
 
 
@@ -115,7 +115,7 @@ def test_an_encoding_is_searched_on_the_cpu(tmp_path: Path, device: HostTextDevi
         (tmp_path / "tree" / f"{number}").write_bytes(b"caf\xe9 some_word\n" * 3000)
     archive = pack_tree(tmp_path / "tree", "bytes")
     for pattern in ("café", "some_word"):
-        options = {"patterns": (pattern.encode(),), "encoding": "latin1", "output": Output.COUNT}
+        options = {"patterns": (pattern.encode(),), "encoding": "latin1", "count": True}
         totals = check(archive, EngineWithDevice(device), **options)
         assert (totals.scanned_bytes, totals.matched_lines) == (0, 9 * 3000)
 
@@ -152,7 +152,7 @@ def test_large_files(grep: tuple[Grep, Grep], tmp_path: Path, device: HostTextDe
     for options in (["-n"], ["-m3", "-nA2"], ["-nB9000"], ["-nA1500"], ["-a", "-n"]):
         arguments = (*options, "-e", r"needle [35]\d* .*r$", str(target))
         assert with_device(*arguments) == with_cpu(*arguments)
-    totals = check(target, EngineWithDevice(device), patterns=(b"needle 35",), line_numbers=True)
+    totals = check(target, EngineWithDevice(device), patterns=(b"needle 35",), line_number=True)
     assert totals.candidate_bytes < totals.scanned_bytes / 4
 
 
@@ -160,11 +160,11 @@ def test_measures_are_counted_once(archive: Path, device: HostTextDevice, monkey
     monkeypatch.setattr(text_on_device, "_BATCH_BYTES", 5 * BLOCK_SIZE)
     with Archive(archive, engine=EngineWithDevice(device)) as opened:
         memory = SearchMemory(opened)
-        first, totals = found(opened, SearchQuery((b"rare_word",), prunes=False), memory)
+        first, totals = found(opened, SearchQuery((b"rare_word",), read_all=True), memory)
         with monkeypatch.context() as patch:
             patch.setattr(text_on_device, "measure_blocks", None)
-            assert found(opened, SearchQuery((b"rare_word",), prunes=False), memory) == (first, totals)
-            other, other_totals = found(opened, SearchQuery((rb"rare_\w+",), globs=(b"rare",), prunes=False), memory)
+            assert found(opened, SearchQuery((b"rare_word",), read_all=True), memory) == (first, totals)
+            other, other_totals = found(opened, SearchQuery((rb"rare_\w+",), glob=(b"rare",), read_all=True), memory)
         assert other == first
         assert 0 < other_totals.scanned_bytes < totals.scanned_bytes
 
@@ -187,7 +187,7 @@ def test_several_devices(
         monkeypatch.setattr(each, "decoder", _counted(each.decoder, scanned, each))
     for pattern in (b"rare_word", rb"\bfoo|bar\s*$", b"e"):
         scanned.clear()
-        totals = check(archive, EngineWithDevice(*devices), patterns=(pattern,), line_numbers=True)
+        totals = check(archive, EngineWithDevice(*devices), patterns=(pattern,), line_number=True)
         if totals.scanned_bytes:
             assert totals.scanned_bytes == check(archive, EngineWithDevice(device), patterns=(pattern,)).scanned_bytes
             assert sum(size for _, size in scanned) == totals.scanned_bytes
@@ -224,7 +224,7 @@ def test_one_of_several_devices_has_no_memory(
         Archive(archive, engine=EngineWithDevice(*devices)) as opened,
         pytest.raises(EngineUnavailableError, match="the host has too little free memory to search"),
     ):
-        found(opened, SearchQuery((b"rare_word",), prunes=False))
+        found(opened, SearchQuery((b"rare_word",), read_all=True))
 
 
 def test_benchmark(tmp_path: Path, device: HostTextDevice) -> None:
@@ -268,5 +268,5 @@ def test_any_files(
     (root / "binary").write_bytes(random.Random(len(files)).randbytes(BLOCK_SIZE) + files[0].encode())
     target = root.parent / "tree.gomp"
     pack(target, root, stats=part_size is not None, part_size=part_size, block_size=BLOCK_SIZE)
-    for options in ({}, {"ignore_case": True, "text": True}, {"multi_line": True}, {"after": 1, "before": 1}):
-        check(target, EngineWithDevice(device), patterns=(pattern.encode(),), line_numbers=True, **options)
+    for options in ({}, {"ignore_case": True, "text": True}, {"multiline": True}, {"context": 1}):
+        check(target, EngineWithDevice(device), patterns=(pattern.encode(),), line_number=True, **options)

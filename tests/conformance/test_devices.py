@@ -35,8 +35,9 @@ from gompfs.model import ROOT_INO
 from gompfs.options import GpuOptions, PackOptions
 from gompfs.pack import contents as pack_contents
 from gompfs.pack import open_source, pack_archive
-from gompfs.search import ArchiveSearch, SearchQuery
 from gompfs.search.gpu import archive_scan, text_on_device
+from gompfs.search.query import SearchQuery
+from gompfs.search.search import ArchiveSearch
 from gompfs.search.search_memory import SearchMemory
 from gompfs.statistics.answering import RESIDENT, Answering
 from gompfs.statistics.tasks import compute
@@ -385,7 +386,7 @@ def test_searches(kind: str, use_gpus: UseGpus, archives: dict[str, Path], monke
     monkeypatch.setattr(archive_scan, "_MOST_CANDIDATES", 1)
     gpus = use_gpus(2)
     engine = engine_of(gpus, memory=256 << 20)
-    query = SearchQuery((b"[0-9a-f]{6} 6e2925",), line_numbers=True, prunes=False)
+    query = SearchQuery((b"[0-9a-f]{6} 6e2925",), line_number=True, read_all=True)
     with Archive(archives[kind], engine=CpuEngine()) as archive:
         expected = b"".join(ArchiveSearch(archive, query, [(b"", ROOT_INO)]))
     with Archive(archives[kind], engine=engine) as archive:

@@ -15,7 +15,7 @@ from gompfs.engine import Engine, select_engine
 from gompfs.errors import OptionError
 from gompfs.gpu.decode.archive_source import ArchiveSource
 from gompfs.options import GpuOptions
-from gompfs.search import Order, SearchQuery
+from gompfs.search.query import SearchQuery
 from gompfs.search.search_memory import SearchMemory
 
 pytestmark = pytest.mark.gpu
@@ -52,7 +52,7 @@ def test_patterns(archive: Path, engine: Engine) -> None:
     num_scanned = 0
     for pattern in PATTERNS:
         try:
-            totals = check(archive, engine, patterns=(pattern.encode(),), line_numbers=True)
+            totals = check(archive, engine, patterns=(pattern.encode(),), line_number=True)
         except OptionError:
             continue
         num_scanned += totals.scanned_bytes != 0
@@ -69,8 +69,8 @@ def test_large_files(tmp_path: Path, engine: Engine) -> None:
     make_large_tree(tmp_path / "tree")
     target = pack_tree(tmp_path / "tree", "bytes")
     for pattern in (b"needle [35]", rb"needle \d+ .*r$", b"(?i)NEEDLE 35", b"quiet"):
-        for options in ({}, {"before": 9000}, {"after": 1500}, {"max_count": 3, "after": 2}, {"text": True}):
-            check(target, engine, patterns=(pattern,), line_numbers=True, **options)
+        for options in ({}, {"before_context": 9000}, {"after_context": 1500}, {"max_count": 3, "after_context": 2}, {"text": True}):
+            check(target, engine, patterns=(pattern,), line_number=True, **options)
     totals = check(target, engine, patterns=(b"needle 35",))
     assert totals.candidate_bytes < totals.scanned_bytes / 4
 
@@ -79,12 +79,12 @@ def test_many_literals(tmp_path: Path, engine: Engine) -> None:
     make_large_tree(tmp_path / "tree")
     target = pack_tree(tmp_path / "tree", "bytes")
     literals = tuple(b"needle %d foo" % number for number in range(30, 10_000))
-    totals = check(target, engine, patterns=literals, fixed=True)
+    totals = check(target, engine, patterns=literals, fixed_strings=True)
     assert totals.candidate_bytes < totals.scanned_bytes / 2
 
 
 def test_payloads_stay_on_the_device(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    query = SearchQuery((rb"su\w+d\b",), line_numbers=True, order=Order.PATH, prunes=False)
+    query = SearchQuery((rb"su\w+d\b",), line_number=True, sort="path", read_all=True)
     with Archive(archive, engine=select_engine("cpu")) as opened:
         expected, _ = found(opened, query)
     options = GpuOptions(resident="on", archive_size=os.path.getsize(archive))

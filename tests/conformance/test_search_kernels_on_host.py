@@ -58,7 +58,7 @@ def test_many_literals(device: HostDevice) -> None:
     needles = [b"needle%05d" % number for number in range(10_000)]
     text = b"".join(b"needle%05d\n" % number for number in (10_000, 123, 99_999)) + b"no needle" * 99
     blocks = Blocks(device, [(text, 12), (needles[-1], 5)])
-    assert scan(device, table_of(needles, fixed=True), blocks) == {1, len(blocks.contents) - 3}
+    assert scan(device, table_of(needles, fixed_strings=True), blocks) == {1, len(blocks.contents) - 3}
 
 
 @settings(_settings, max_examples=40)

@@ -8,8 +8,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from gompfs.search import SearchQuery
 from gompfs.search.messages import Message, SearchRequest, receive, send
+from gompfs.search.query import SearchQuery
 
 ADDRESS = ".gompfs/stats/search-socket"
 

@@ -18,7 +18,7 @@ from tree_helpers import pack
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
 from gompfs.mount.pattern_files import PatternReport
-from gompfs.search import ArchiveSearch
+from gompfs.search.search import ArchiveSearch
 
 if TYPE_CHECKING:
     from conftest import Mount

@@ -11,7 +11,7 @@ import pytest
 from asked_daemon import Asked, seconds_until_answered
 from tree_helpers import pack
 
-from gompfs.search import SearchQuery
+from gompfs.search.query import SearchQuery
 
 if TYPE_CHECKING:
     from conftest import Mount
@@ -22,10 +22,10 @@ SEARCHES_AT_ONCE = 4
 SLOW = [
     SearchQuery((rb"((a{0,1000}){0,1000})b",)),  # with callouts
     SearchQuery((rb"\p{L}{5000}\p{N}",)),  # in many calls of PCRE2
-    SearchQuery((rb"\p{L}{5000}\p{N}",), multi_line=True),
-    SearchQuery((rb"([ab]+)+[!,]$",), words=True),
-    SearchQuery((rb"((a{0,1000}){0,1000})b|a",), only_matching=True, replacement=b"$1"),
-    SearchQuery((rb"a",), replacement=b"$0" * 30_000),
+    SearchQuery((rb"\p{L}{5000}\p{N}",), multiline=True),
+    SearchQuery((rb"([ab]+)+[!,]$",), word_regexp=True),
+    SearchQuery((rb"((a{0,1000}){0,1000})b|a",), only_matching=True, replace=b"$1"),
+    SearchQuery((rb"a",), replace=b"$0" * 30_000),
 ]
 
 

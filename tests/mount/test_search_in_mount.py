@@ -25,14 +25,14 @@ from searched_tree import PATTERNS, make_tree
 from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.archive import Archive
-from gompfs.cli import grep_in_mount
 from gompfs.cli.application import run
-from gompfs.cli.grep_in_mount import search_in_mount
 from gompfs.engine import select_engine
 from gompfs.errors import MountError
 from gompfs.mount.search_service import SearchService
-from gompfs.search import SearchQuery
+from gompfs.search import in_mount
+from gompfs.search.in_mount import search_in_mount
 from gompfs.search.messages import Message
+from gompfs.search.query import SearchQuery
 
 if TYPE_CHECKING:
     from conftest import Mount
@@ -139,7 +139,7 @@ def paused_search(mounted: Path) -> Asked:
     """A search with more output than the socket takes, and which nobody reads."""
     asked = Asked(mounted)
     with suppress(BrokenPipeError):  # there are too many connections
-        asked.send(SearchQuery((b"",), text=True, before=100, after=100))
+        asked.send(SearchQuery((b"",), text=True, before_context=100, after_context=100))
     return asked
 
 
@@ -189,14 +189,16 @@ def test_what_is_no_request_is_refused(mounted: Path, sent: bytes) -> None:
     [
         {"patterns": 5},
         {"patterns": (1,)},
-        {"output": 17},
-        {"before": "x"},
-        {"colors": [1]},
-        {"separators": [b"", b"", b"", b"long"]},
+        {"sort": 17},
+        {"before_context": "x"},
+        {"type": [1]},
+        {"type_not": ["all"] * 100_000},
+        {"ignore_file": [["a", "b"]]},
+        {"replace": 1},
         {"nonsense": 1},
         {"max_count": -1},
-        {"globs": (b"[",)},
-        {"unicode": b"\0"},
+        {"glob": (b"[",)},
+        {"crlf": b"\0"},
         {"max_depth": 1 << 80},
         {"encoding": "utf-9"},
         {"encoding": 7},
@@ -206,11 +208,11 @@ def test_what_is_no_request_is_refused(mounted: Path, sent: bytes) -> None:
 def test_a_query_that_no_command_makes(mounted: Path, change: dict[str, object]) -> None:
     """It is refused, or searched for; the daemon goes on."""
 
-    class Changed(tuple):  # type: ignore[type-arg]
-        def _asdict(self) -> dict[str, object]:
-            return {**SearchQuery((b"foo",))._asdict(), **change}
+    class Changed(SearchQuery):
+        def as_dict(self) -> dict[str, object]:
+            return {**super().as_dict(), **change}
 
-    answers = Asked(mounted).ask(Changed())  # type: ignore[arg-type]
+    answers = Asked(mounted).ask(Changed((b"foo",)))
     assert answers[-1][0] in (Message.REFUSED, Message.ERROR, Message.END)
     assert is_answered(mounted)
 
@@ -312,7 +314,7 @@ def test_a_daemon_that_answers_nonsense(monkeypatch: pytest.MonkeyPatch, answer:
     """The mount may be that of another user."""
     for answers in (answer, FIRST + answer):
         with FakeDaemon(answers) as daemon:
-            monkeypatch.setattr(grep_in_mount, "_address_of", lambda _, address=daemon.address: address)
+            monkeypatch.setattr(in_mount, "_address_of", lambda _, address=daemon.address: address)
             search = search_in_mount("place", EVERYTHING, [(b"", 1)])
             assert (search is None) == (answers == answer)
             if search is not None:
@@ -332,7 +334,7 @@ def test_what_a_daemon_says_does_not_control_the_terminal(
         (FIRST + 3 * message(Message.FAILURE, text) + message(Message.END), False),
     ):
         with FakeDaemon(answers) as daemon:
-            monkeypatch.setattr(grep_in_mount, "_address_of", lambda _, address=daemon.address: address)
+            monkeypatch.setattr(in_mount, "_address_of", lambda _, address=daemon.address: address)
             assert run(["grep", "x", str(mounted)]) == ERROR
         output, errors = capfdbinary.readouterr()
         assert output == b""
@@ -344,7 +346,7 @@ def test_what_a_daemon_says_does_not_control_the_terminal(
 
 def test_a_daemon_that_reports_errors_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeDaemon(FIRST + 30 * message(Message.FAILURE, b"x" * (4 << 20))) as daemon:
-        monkeypatch.setattr(grep_in_mount, "_address_of", lambda _: daemon.address)
+        monkeypatch.setattr(in_mount, "_address_of", lambda _: daemon.address)
         search = search_in_mount("place", EVERYTHING, [(b"", 1)])
         assert search is not None
         with pytest.raises(MountError, match="too many errors"):

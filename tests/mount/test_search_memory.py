@@ -18,8 +18,8 @@ from gompfs.cli.application import run
 from gompfs.mount.answer_cache import MAX_BYTES, MAX_TEMPORARY_FILES, AnswerCache
 from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.virtual_files import VirtualFile
-from gompfs.search import Colors, Output, SearchQuery, Separators
 from gompfs.search.messages import Message, send
+from gompfs.search.query import SearchQuery
 from gompfs.statistics.report import FixedReport
 
 if TYPE_CHECKING:
@@ -32,27 +32,22 @@ SEARCHES_AT_ONCE = 4
 MOST = 1_100
 """In MiB, of all searches together, as docs/threat-model.md says."""
 LONG = 2_000_000
-ALL = SearchQuery((b"a",))
 ATTACKS = {
-    "a long replacement": ALL._replace(replacement=b"$0" * 100_000),
-    "a replacement": ALL._replace(replacement=b"$0" * 30_000),
-    "whole lines in a replacement": SearchQuery((b"a*",), replacement=b"$0" * 30_000),
-    "replacements as lines": ALL._replace(replacement=b"$0" * 30_000, only_matching=True),
-    "a replacement in columns": ALL._replace(replacement=b"$0" * 30_000, max_columns=100),
-    "a replacement, beginnings": ALL._replace(replacement=b"$0" * 30_000, max_columns=100, preview=True),
-    "matches as lines": ALL._replace(only_matching=True, byte_offsets=True, columns=True),
-    "lines for each match": ALL._replace(each_match=True, columns=True, color=True),
-    "colors": ALL._replace(color=True, colors=Colors(*(b"\x1b[%s" % (b"1" * 900),) * 4)),
-    "huge colors": ALL._replace(color=True, colors=Colors(*(b"\x1b[%s" % (b"1" * 90_000),) * 4)),
-    "huge separators": ALL._replace(each_match=True, separators=Separators(match=b":" * 1_000_000)),
-    "JSON": ALL._replace(output=Output.JSON),
-    "context": SearchQuery((b"zz",), before=1 << 40, after=1 << 40),
-    "context in JSON": SearchQuery((b"zz",), before=1 << 40, after=1 << 40, output=Output.JSON),
-    "context everywhere": SearchQuery((b"x",), before=1 << 40, after=1 << 40, invert=True),
-    "multi-line": SearchQuery((rb"(?s)a.*",), multi_line=True, text=True),
-    "multi-line matches": SearchQuery((rb"[a\n]",), multi_line=True, output=Output.JSON),
-    "multi-line lines": SearchQuery((rb"a\n",), multi_line=True, only_matching=True, replacement=b"$0" * 30_000),
-    "all lines": SearchQuery((b"a",), all_lines=True, line_numbers=True),
+    "a long replacement": SearchQuery((b"a",), replace=b"$0" * 100_000),
+    "a replacement": SearchQuery((b"a",), replace=b"$0" * 30_000),
+    "whole lines in a replacement": SearchQuery((b"a*",), replace=b"$0" * 30_000),
+    "replacements as lines": SearchQuery((b"a",), replace=b"$0" * 30_000, only_matching=True),
+    "a replacement in columns": SearchQuery((b"a",), replace=b"$0" * 30_000, max_columns=100),
+    "matches as lines": SearchQuery((b"a",), only_matching=True, column=True),
+    "lines for each match": SearchQuery((b"a",), vimgrep=True, color=True),
+    "JSON": SearchQuery((b"a",), json=True),
+    "context": SearchQuery((b"zz",), before_context=1 << 40, after_context=1 << 40),
+    "context in JSON": SearchQuery((b"zz",), before_context=1 << 40, after_context=1 << 40, json=True),
+    "context everywhere": SearchQuery((b"x",), before_context=1 << 40, after_context=1 << 40, invert_match=True),
+    "multi-line": SearchQuery((rb"(?s)a.*",), multiline=True, text=True),
+    "multi-line matches": SearchQuery((rb"[a\n]",), multiline=True, json=True),
+    "multi-line lines": SearchQuery((rb"a\n",), multiline=True, only_matching=True, replace=b"$0" * 30_000),
+    "all lines": SearchQuery((b"",), line_number=True),
 }
 
 

@@ -101,7 +101,7 @@ def test_the_same_files_are_left_out(tmp_path: Path, capfdbinary: Capture, seed:
     rules.write_text("\n".join(chance.choices(_RULES, k=3)) + "\n")
     archive = _packed(tree)
     below = sorted(str(path.relative_to(tree)) for path in tree.iterdir() if path.is_dir())[-1:]
-    for options in ([], ["--no-require-git"], [f"--ignore-file={rules}"], ["-g", "!b*"], ["-g", "*.c"], ["-d", "2"]):
+    for options in ([], [f"--ignore-file={rules}"], ["-g", "!b*"], ["-g", "*.c"], ["-d", "2"]):
         for paths in ([], below):
             _, found, _ = _grep(capfdbinary, "--ignore", "--files", *options, archive, *paths)
             expected = _listed_by_ripgrep(tree, *options, *paths)
@@ -126,10 +126,8 @@ def test_files_named_by_rules(tmp_path: Path, capfdbinary: Capture) -> None:
     archive = _packed(tmp_path / "tree")
     everything = sorted(_grep(capfdbinary, "-l", "text", archive)[1].split())
     assert len(everything) == 6
-    assert sorted(_grep(capfdbinary, "-l", "--no-ignore", "text", archive)[1].split()) == everything
     kept = sorted(_grep(capfdbinary, "-l", "--ignore", "text", archive)[1].split())
     assert kept == [b"a.o", b"deep/b.o", b"repository/.git/HEAD", b"repository/b.c"]
-    assert _grep(capfdbinary, "-l", "--ignore", "--no-require-git", "text", archive)[0] == 2
 
 
 def test_malformed_rules_are_warnings(tmp_path: Path, capfdbinary: Capture) -> None:
@@ -161,18 +159,10 @@ def test_named_file_alone_and_named_paths(tmp_path: Path, capfdbinary: Capture) 
     assert b"none: No such file" in errors
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--ignore", "--no-ignore-vcs"], b"--no-ignore-vcs is not supported with --ignore"),
-        (["--ignore-file=/dev/null", "--no-ignore-files"], b"--no-ignore-files is not supported with --ignore"),
-        (["--ignore", "--dask=x"], b"--ignore and --ignore-file cannot be used with --dask"),
-    ],
-)
-def test_options_that_do_not_go_together(capfdbinary: Capture, arguments: list[str], message: bytes) -> None:
-    status, _, errors = _grep(capfdbinary, *arguments, "text", "a.gomp")
+def test_rules_and_dask_do_not_go_together(capfdbinary: Capture) -> None:
+    status, _, errors = _grep(capfdbinary, "--ignore", "--dask=x", "text", "a.gomp")
     assert status == 2
-    assert message in errors
+    assert b"--ignore and --ignore-file cannot be used with --dask" in errors
 
 
 @pytest.mark.parametrize("rule", ["*a" * 100 + "b", "[ab]*x\n" * 150_000, "x*[y]\n" * 1900])

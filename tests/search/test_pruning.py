@@ -15,7 +15,8 @@ from gompfs.archive import Archive
 from gompfs.engine import select_engine
 from gompfs.errors import OptionError
 from gompfs.model import ROOT_INO
-from gompfs.search import ArchiveSearch, Output, SearchQuery, SearchTotals
+from gompfs.search.query import SearchQuery
+from gompfs.search.search import ArchiveSearch, SearchTotals
 
 WORDS = ["foo", "food", "bar", "b_a_r", "suspend", "Suspend", "\u017fuspend", "x1", "1024", "été", "кот", "don't"]
 SEPARATORS = [" ", "  ", "\n", "(", ")\n", ", ", "-", "\t", "'", "\0"]
@@ -34,8 +35,8 @@ def found(archive: Archive, query: SearchQuery) -> tuple[bytes, SearchTotals]:
 
 def check(archive: Archive, **options: object) -> SearchTotals:
     """Compares both searches. Returns the totals of the one that skips files."""
-    pruned, totals = found(archive, SearchQuery(prunes=True, **options))  # type: ignore[arg-type]
-    whole, _ = found(archive, SearchQuery(prunes=False, **options))  # type: ignore[arg-type]
+    pruned, totals = found(archive, SearchQuery(read_all=False, **options))  # type: ignore[arg-type]
+    whole, _ = found(archive, SearchQuery(read_all=True, **options))  # type: ignore[arg-type]
     assert pruned == whole
     return totals
 
@@ -61,7 +62,7 @@ def is_valid(pattern: str) -> bool:
 @pytest.mark.parametrize("pattern", list(filter(is_valid, PATTERNS)))
 def test_patterns(archive: Path, pattern: str) -> None:
     with Archive(archive, engine=select_engine("cpu")) as opened:
-        check(opened, patterns=(pattern.encode(),), line_numbers=True)
+        check(opened, patterns=(pattern.encode(),), line_number=True)
 
 
 def test_files_are_skipped(archive: Path) -> None:
@@ -69,8 +70,8 @@ def test_files_are_skipped(archive: Path) -> None:
         totals = check(opened, patterns=(b"no_such_word",))
         assert (totals.files, totals.skipped_files) != (0, 0)
         assert totals.skipped_files > totals.files
-        assert check(opened, patterns=(b"no_such_word",), invert=True).skipped_files == 0
-        assert check(opened, patterns=(b"no_such_word",), output=Output.FILES_WITHOUT_MATCH).skipped_files == 0
+        assert check(opened, patterns=(b"no_such_word",), invert_match=True).skipped_files == 0
+        assert check(opened, patterns=(b"no_such_word",), files_without_match=True).skipped_files == 0
 
 
 @pytest.mark.timeout(600)
@@ -93,5 +94,5 @@ def test_literals(files: list[str], patterns: list[str], words: str, part_size: 
         pack(target, root, stats=True, words=words, part_size=part_size)
         with Archive(target, engine=select_engine("cpu")) as archive:
             for pattern in patterns:
-                check(archive, patterns=(pattern.encode(),), fixed=True, text=True)
-                check(archive, patterns=(pattern.encode(),), fixed=True, ignore_case=True)
+                check(archive, patterns=(pattern.encode(),), fixed_strings=True, text=True)
+                check(archive, patterns=(pattern.encode(),), fixed_strings=True, ignore_case=True)

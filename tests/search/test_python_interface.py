@@ -41,8 +41,10 @@ def test_matches(archive: Path) -> None:
             b"docs/a",
             b"docs/b.c",
         ]
-        assert [match.path for match in files.grep("two", "caf", path="/docs/", globs=["*.c"])] == [b"docs/b.c"]
-        assert [match.line for match in files.grep("foo\ntwo", multi_line=True, fixed=True)] == [b"one foo\ntwo\n"]
+        assert [match.path for match in files.grep("two", "caf", path="/docs/", glob=["*.c"])] == [b"docs/b.c"]
+        assert [match.line for match in files.grep("foo\ntwo", multiline=True, fixed_strings=True)] == [
+            b"one foo\ntwo\n"
+        ]
         assert list(files.grep("nowhere")) == []
 
 
@@ -62,34 +64,34 @@ MORE_FILES = {
         ({"smart_case": True}, ["-S"]),
         ({"patterns": ["Foo"], "smart_case": True}, ["-S", "-e", "Foo"]),
         ({"patterns": ["f\u00f6o"], "ignore_case": True}, ["-i", "-e", "f\u00f6o"]),
-        ({"patterns": ["f.o"], "ignore_case": True, "unicode": False}, ["-i", "--no-unicode", "-e", "f.o"]),
-        ({"words": True}, ["-w"]),
-        ({"lines": True}, ["-x"]),
-        ({"invert": True}, ["-v"]),
-        (
-            {"patterns": ["foo.*foo"], "multi_line": True, "dot_all": True},
-            ["-U", "--multiline-dotall", "-e", "foo.*foo"],
-        ),
+        ({"word_regexp": True}, ["-w"]),
+        ({"line_regexp": True}, ["-x"]),
+        ({"invert_match": True}, ["-v"]),
+        ({"patterns": ["(?s)foo.*foo"], "multiline": True}, ["-U", "-e", "(?s)foo.*foo"]),
         ({"text": True}, ["-a"]),
-        ({"binary": True}, ["--binary"]),
+        ({"encoding": "latin1"}, ["-E", "latin1"]),
+        ({"ignore_file": "rules"}, ["--ignore-file=rules"]),
         ({"max_count": 2}, ["-m2"]),
         ({"max_count": 0}, ["-m0"]),
-        ({"before": 1, "after": 2}, ["-B1", "-A2"]),
-        ({"patterns": ["Foo"], "before": 9, "max_count": 1}, ["-B9", "-m1", "-e", "Foo"]),
-        ({"globs": "*.c"}, ["-g*.c"]),
-        ({"globs": ["!*.c", b"!c"]}, ["-g!*.c", "-g!c"]),
-        ({"types": "py"}, ["-tpy"]),
-        ({"types": ["c", "py"], "excluded_types": "h"}, ["-tc", "-tpy", "-Th"]),
+        ({"before_context": 1, "after_context": 2}, ["-B1", "-A2"]),
+        ({"patterns": ["Foo"], "before_context": 9, "max_count": 1}, ["-B9", "-m1", "-e", "Foo"]),
+        ({"glob": "*.c"}, ["-g*.c"]),
+        ({"glob": ["!*.c", b"!c"]}, ["-g!*.c", "-g!c"]),
+        ({"type": "py"}, ["-tpy"]),
+        ({"type": ["c", "py"], "type_not": "h"}, ["-tc", "-tpy", "-Th"]),
         ({"max_depth": 1}, ["--max-depth=1"]),
         ({"max_depth": 2}, ["--max-depth=2"]),
-        ({"max_filesize": 13}, ["--max-filesize=13"]),
+        ({"context": 1, "after_context": 0}, ["-C1", "-A0"]),
         ({"sort": "none"}, []),
     ],
     ids=str,
 )
 def test_arguments_mean_what_options_of_ripgrep_mean(
-    arguments: dict[str, Any], options: list[str], tmp_path: Path
+    arguments: dict[str, Any], options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules").write_text("docs/e.h\n")
+    options = [option.replace("=rules", f"={tmp_path}/rules") for option in options]
     for name, content in MORE_FILES.items():
         (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tree" / name).write_bytes(content)
@@ -124,14 +126,17 @@ def test_errors(archive: Path) -> None:
         with pytest.raises(OptionError):
             files.grep("(")
         with pytest.raises(OptionError):
-            files.grep("x", globs=["["])
+            files.grep("x", glob=["["])
         with pytest.raises(OptionError, match="unknown file type 'pyt'"):
-            files.grep("x", types="pyt")
+            files.grep("x", type="pyt")
         with pytest.raises(OptionError, match="sort must be"):
-            files.grep("x", sort="size")  # type: ignore[arg-type]
-        for name in ("max_count", "before", "after", "max_depth", "max_filesize"):
+            files.grep("x", sort="size")
+        for wrong in ("words", "color", "patterns", "only_matching"):
+            with pytest.raises(TypeError, match=f"grep\\(\\) has no option '{wrong}'"):
+                files.grep("x", **{wrong: True})
+        for name in ("max_count", "before_context", "context", "max_depth"):
             with pytest.raises(OptionError, match=f"{name} must not be negative"):
-                files.grep("x", **{name: -1})  # type: ignore[arg-type]
+                files.grep("x", **{name: -1})
         with pytest.raises(EntryNotFoundError):
             files.grep("x", path="none")
 

@@ -20,7 +20,7 @@ from gompfs.archive import Archive
 from gompfs.dask import MERGED, grep, grep_outputs, stats, stats_output
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, GompfsError, OptionError, StatsUnavailableError
-from gompfs.search import SearchQuery
+from gompfs.search.query import SearchQuery
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.tasks import compute
 from gompfs.threads import default_threads, threads_limited_to

@@ -13,9 +13,10 @@ from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.gpu.device.arrays import TextDevice
 from gompfs.model import ROOT_INO
-from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
 from gompfs.search.gpu.block_scan import BlockScan, ScanTable
 from gompfs.search.gpu.text_on_device import texts_on_devices
+from gompfs.search.query import SearchQuery
+from gompfs.search.search import ArchiveSearch, SearchTotals
 from gompfs.search.search_memory import SearchMemory
 
 from .report import Report
@@ -28,15 +29,15 @@ def _literals(count: int) -> SearchQuery:
     """Returns a search for literals that are in no text, but begin as words do."""
     beginnings = (b"node", b"error-", b"/usr/lib/", b"id=", b"struct ")
     literals = tuple(b"%s%08d#" % (beginnings[number % 5], number * 7919) for number in range(count))
-    return SearchQuery(literals, fixed=True, prunes=False)
+    return SearchQuery(literals, fixed_strings=True, read_all=True)
 
 
 CASES = {
-    "literal": SearchQuery((b"kernel panic",), prunes=False),
-    "literal -i": SearchQuery((b"kernel panic",), ignore_case=True, prunes=False),
-    "no match": SearchQuery((b"no such text anywhere",), prunes=False),
-    "regex": SearchQuery((rb"ERROR.*timeout=\d{6}",), prunes=False),
-    "regex, more states": SearchQuery((rb"(GET|POST) /\w+/v[0-9]+/\w+/[0-9]{8,12} 5[0-9]{2} .*slow",), prunes=False),
+    "literal": SearchQuery((b"kernel panic",), read_all=True),
+    "literal -i": SearchQuery((b"kernel panic",), ignore_case=True, read_all=True),
+    "no match": SearchQuery((b"no such text anywhere",), read_all=True),
+    "regex": SearchQuery((rb"ERROR.*timeout=\d{6}",), read_all=True),
+    "regex, more states": SearchQuery((rb"(GET|POST) /\w+/v[0-9]+/\w+/[0-9]{8,12} 5[0-9]{2} .*slow",), read_all=True),
     "100 literals": _literals(100),
     "10,000 literals": _literals(10_000),
 }

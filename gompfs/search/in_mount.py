@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
-    from gompfs.search import SearchQuery, SearchTotals
+    from gompfs.search.query import SearchQuery
+    from gompfs.search.search import SearchTotals
 
 _ADDRESS = ".gompfs/stats/search-socket"
 _MAX_ADDRESS_SIZE = 200
@@ -121,7 +122,7 @@ def _totals_of(content: bytes) -> SearchTotals:
     """Raises ValueError."""
     import json
 
-    from gompfs.search import SearchTotals
+    from gompfs.search.search import SearchTotals
 
     try:
         numbers = json.loads(content) if len(content) <= _MAX_TOTALS_SIZE else None

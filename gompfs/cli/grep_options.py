@@ -1,6 +1,6 @@
 """The options of `gompfs grep`: those of gompfs.search.query.OPTIONS, and those that only the command has.
 
-`_LEFT_OUT` are options of ripgrep and grep that gompfs does not have, with what to do instead.
+Options that gompfs does not have are refused, those of ripgrep and grep with advice.
 """
 
 from __future__ import annotations
@@ -118,54 +118,49 @@ _LAST = (
 )
 
 _ALL_FILES = "all files of an archive are searched, hidden and ignored ones too"
-_FEWER = f"{_ALL_FILES}; leave some out with --ignore or -g '!GLOB'"
-_IN_A_MOUNT = "files are searched as they are; use rg in a mount"
-_FIXED = "lines and fields are separated as rg does by default; use --json for programs"
-_COLORS = "--color has the colors that rg has by default"
-_NO_SETTING = "it is about how rg works; leave it out"
-_CASE = "write both cases, as in -g '*.[cC]'"
+_SEPARATORS = "what separates lines, fields and names cannot be chosen; for programs, use --json"
+_NO_CHOICE = "there is nothing to choose here; leave it out"
 _LEFT_OUT = {
-    **dict.fromkeys(("--auto-hybrid-regex",), "use -P for patterns of PCRE2"),
-    **dict.fromkeys(("--binary",), "use -a, or name the file as PATH"),
-    **dict.fromkeys(("-b", "--byte-offset"), "--json has the offsets of lines"),
-    **dict.fromkeys(("-p", "--pretty"), "use --color always --heading -n"),
-    **dict.fromkeys(("-u", "-.", "--unrestricted", "--hidden", "--no-ignore"), f"{_ALL_FILES}; leave it out"),
-    **dict.fromkeys(("-z", "--search-zip"), "use gompfs cat ARCHIVE PATH | zcat | rg, or rg -z in a mount"),
-    **dict.fromkeys(("-R", "--recursive"), "directories are always searched recursively; leave it out"),
-    **dict.fromkeys(("-G", "--basic-regexp", "--extended-regexp"), "patterns are those of rg; -P: those of PCRE2"),
-    **dict.fromkeys(("--context-separator", "--field-context-separator", "--field-match-separator"), _FIXED),
-    **dict.fromkeys(("--path-separator", "--no-context-separator"), _FIXED),
-    **dict.fromkeys(("--block-buffered", "--line-buffered", "--mmap", "--one-file-system", "--debug"), _NO_SETTING),
-    **dict.fromkeys(("--dfa-size-limit", "--regex-size-limit", "--trace", "--stop-on-nonmatch"), _NO_SETTING),
-    **dict.fromkeys(("--no-config", "--no-mmap", "--no-ignore-messages"), _NO_SETTING),
-    **dict.fromkeys(
-        ("--hostname-bin", "--hyperlink-format"), "files of an archive have no addresses; use rg in a mount"
-    ),
-    **dict.fromkeys(("--pre", "--pre-glob", "--follow"), _IN_A_MOUNT),
-    **dict.fromkeys(("--glob-case-insensitive", "--iglob"), _CASE),
-    **dict.fromkeys(("--ignore-file-case-insensitive",), "write both cases in the rules, as in *.[cC]"),
-    "--colors": _COLORS,
-    "--generate": "see man gompfs-grep; gompfs completion is for shells",
-    "--include": "use -g GLOB",
-    "--exclude": "use -g '!GLOB'",
-    "--exclude-dir": "use -g '!GLOB'",
-    "--include-zero": "-L prints the files without a match",
-    "--max-columns-preview": "-M leaves long lines out; -o prints only their matches",
-    "--max-filesize": "leave large files out with -g '!GLOB'",
-    "--multiline-dotall": "use -U, and write (?s) at the beginning of the pattern",
-    "--no-messages": "add 2>/dev/null",
-    "--no-require-git": "give the rules by --ignore-file FILE",
-    "--no-unicode": "write (?-u) at the beginning of the pattern",
-    "--no-pcre2-unicode": "-P is for Unicode; use rg in a mount",
-    "--null-data": "lines end with line feeds; use gompfs cat ARCHIVE PATH | rg --null-data",
-    "--passthru": "use -e PATTERN -e '^', which matches all lines",
-    "--passthrough": "use -e PATTERN -e '^', which matches all lines",
-    "--pcre2-version": "the library is that of the system; ask its package manager about libpcre2",
-    "--sort-files": "use --sort path",
-    "--sortr": "use --sort path, and tac",
-    "--type-add": "use -g GLOB",
-    "--type-clear": "use -g GLOB",
+    name: advice
+    for names, advice in (
+        ("-G --basic-regexp --extended-regexp", "patterns are those of rg, and with -P those of PCRE2"),
+        ("-R --recursive", "directories are always searched recursively; leave it out"),
+        ("-b --byte-offset", "--json has the offsets of lines"),
+        ("-p --pretty", "use --color always --heading -n"),
+        ("-u --unrestricted -. --hidden --no-ignore", f"{_ALL_FILES}; leave it out"),
+        ("-z --search-zip", "use gompfs cat ARCHIVE PATH | zcat | rg, or rg -z in a mount"),
+        ("--auto-hybrid-regex", "use -P for patterns of PCRE2"),
+        ("--binary", "use -a, or name the file as PATH"),
+        ("--colors", "--color has the colors that rg has by default"),
+        ("--context-separator --no-context-separator --path-separator", _SEPARATORS),
+        ("--field-context-separator --field-match-separator", _SEPARATORS),
+        ("--exclude --exclude-dir", "use -g '!GLOB'"),
+        ("--include --type-add --type-clear", "use -g GLOB"),
+        ("--generate", "see man gompfs-grep; gompfs completion is for shells"),
+        ("--glob-case-insensitive --iglob", "write both cases, as in -g '*.[cC]'"),
+        ("--hostname-bin --hyperlink-format", "files of an archive have no addresses; use rg in a mount"),
+        ("--ignore-file-case-insensitive", "write both cases in the rules, as in *.[cC]"),
+        ("--include-zero", "-L prints the files without a match"),
+        ("--block-buffered --line-buffered --mmap --no-mmap --one-file-system --stop-on-nonmatch", _NO_CHOICE),
+        ("--debug --trace --no-config --no-ignore-messages --dfa-size-limit --regex-size-limit", _NO_CHOICE),
+        ("--max-columns-preview", "-M leaves long lines out; -o prints only their matches"),
+        ("--max-filesize", "leave large files out with -g '!GLOB'"),
+        ("--multiline-dotall", "use -U, and write (?s) at the beginning of the pattern"),
+        ("--no-hidden", "leave hidden files out with -g '!.*'"),
+        ("--no-messages", "add 2>/dev/null"),
+        ("--no-pcre2-unicode", "patterns of -P are for Unicode; use rg in a mount"),
+        ("--no-require-git", "give the rules by --ignore-file FILE"),
+        ("--no-unicode", "write (?-u) at the beginning of the pattern"),
+        ("--null-data", "lines end with line feeds; use gompfs cat ARCHIVE PATH | rg --null-data"),
+        ("--passthru --passthrough", "use -e PATTERN -e '^', which matches all lines"),
+        ("--pcre2-version", "the library is that of the system; ask its package manager about libpcre2"),
+        ("--pre --pre-glob --follow", "files are searched as they are; use rg in a mount"),
+        ("--sort-files", "use --sort path"),
+        ("--sortr", "use --sort path, and tac"),
+    )
+    for name in names.split()
 }
+"""What to do instead of using options of ripgrep and grep that gompfs does not have."""
 
 
 def _advice(name: str) -> str | None:
@@ -173,7 +168,7 @@ def _advice(name: str) -> str | None:
     if name in _LEFT_OUT:
         return _LEFT_OUT[name]
     if name.startswith(("--no-ignore", "--ignore-")):
-        return _FEWER
+        return f"{_ALL_FILES}; leave some out with --ignore or -g '!GLOB'"
     opposite = name.replace("--no-", "--", 1)
     if opposite.removeprefix("--").replace("-", "_") in OPTIONS or opposite in _LEFT_OUT:
         return f"without {opposite}, it is off; leave it out" if opposite != name else None

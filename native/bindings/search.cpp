@@ -23,13 +23,13 @@
 #include "grammar/word_rule.h"
 #include "parts/part_heads.h"
 #include "search/archive_search.h"
-#include "search/file_filter.h"
-#include "search/file_list.h"
-#include "search/matcher.h"
-#include "search/path_globs.h"
-#include "search/scan_table.h"
-#include "search/scanned_blocks.h"
-#include "search/search_memory.h"
+#include "search/files/file_filter.h"
+#include "search/files/file_list.h"
+#include "search/files/path_globs.h"
+#include "search/gpu/scan_table.h"
+#include "search/gpu/scanned_blocks.h"
+#include "search/match/matcher.h"
+#include "search/match/search_memory.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -10,8 +10,8 @@
 #include "common/in_order.h"
 #include "search/file_search.h"
 #include "search/large_files.h"
-#include "search/search_memory.h"
-#include "search/text_sink.h"
+#include "search/match/search_memory.h"
+#include "search/print/text_sink.h"
 
 namespace gompfs::search {
 namespace {

@@ -20,11 +20,11 @@
 #include "common/spares.h"
 #include "parts/part_heads.h"
 #include "search/content_cache.h"
-#include "search/file_list.h"
-#include "search/file_text.h"
-#include "search/matcher.h"
-#include "search/scanned_blocks.h"
-#include "search/search_options.h"
+#include "search/files/file_list.h"
+#include "search/files/file_text.h"
+#include "search/gpu/scanned_blocks.h"
+#include "search/match/matcher.h"
+#include "search/print/search_options.h"
 #include "search/search_result.h"
 
 namespace gompfs::search {

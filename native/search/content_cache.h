@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "blocks/file_layouts.h"
-#include "search/line_sink.h"
+#include "search/print/line_sink.h"
 
 namespace gompfs::search {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "search/file_walker.h"
-#include "search/matcher.h"
-#include "search/search_options.h"
+#include "search/match/matcher.h"
+#include "search/print/search_options.h"
 
 namespace gompfs::search {
 

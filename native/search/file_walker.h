@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "search/content_cache.h"
-#include "search/line_ranges.h"
-#include "search/line_sink.h"
-#include "search/replacement.h"
-#include "search/search_options.h"
+#include "search/match/line_ranges.h"
+#include "search/match/replacement.h"
+#include "search/print/line_sink.h"
+#include "search/print/search_options.h"
 
 namespace gompfs::search {
 

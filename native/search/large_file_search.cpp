@@ -7,7 +7,7 @@
 
 #include "common/cancellation.h"
 #include "common/failures.h"
-#include "search/line_ranges.h"
+#include "search/match/line_ranges.h"
 
 namespace gompfs::search {
 namespace {

@@ -19,11 +19,11 @@
 #include "blocks/file_layouts.h"
 #include "blocks/read_failure.h"
 #include "search/file_walker.h"
-#include "search/matcher.h"
-#include "search/scanned_blocks.h"
-#include "search/search_memory.h"
-#include "search/search_options.h"
-#include "search/text_decoder.h"
+#include "search/files/text_decoder.h"
+#include "search/gpu/scanned_blocks.h"
+#include "search/match/matcher.h"
+#include "search/match/search_memory.h"
+#include "search/print/search_options.h"
 #include "search/text_piece.h"
 
 namespace gompfs::search {

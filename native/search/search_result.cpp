@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "search/json_sink.h"
-#include "search/text_sink.h"
+#include "search/print/json_sink.h"
+#include "search/print/text_sink.h"
 
 namespace gompfs::search {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "blocks/read_failure.h"
-#include "search/line_sink.h"
-#include "search/search_options.h"
+#include "search/print/line_sink.h"
+#include "search/print/search_options.h"
 
 namespace gompfs::search {
 

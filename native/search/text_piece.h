@@ -11,7 +11,7 @@
 #include "blocks/read_failure.h"
 #include "common/large_vector.h"
 #include "common/spares.h"
-#include "search/line_ranges.h"
+#include "search/match/line_ranges.h"
 
 namespace gompfs::search {
 

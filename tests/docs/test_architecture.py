@@ -59,7 +59,7 @@ def test_includes_of_the_core_are_those_of_the_table() -> None:
     for name, included in rows:
         if included == "all":
             continue
-        sources = "".join(path.read_text() for path in Path(ROOT / "native" / name).iterdir())
+        sources = "".join(path.read_text() for path in Path(ROOT / "native" / name).rglob("*.*"))
         others = set(re.findall(r'#include "(\w+)/', sources)) - {name, "shared"}
         assert others == set(re.findall(r"\w+", included)), name
 

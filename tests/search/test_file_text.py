@@ -45,7 +45,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, tree: Path, order: str, stats: bool) -> None:
     target = tree.parent / f"{order}-{stats}.gomp"
     pack(target, tree, stats=stats, block_size=BLOCK_SIZE, part_size=5 * BLOCK_SIZE)
-    for options in (["-n", "needle"], ["-c", "-a", r"st.aw, hay"], ["-l", "-a", "-U", r"\n needle"]):
+    for options in (["-n", "-a", "needle"], ["-c", "-a", r"st.aw, hay"], ["-l", "-a", "-U", r"\n needle"]):
         command = [ripgrep.PROGRAM, "--no-config", "-uu", "--sort=path", *options]
         expected = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         assert run(["grep", f"--sort={order}", *options, str(target)]) == expected.returncode

@@ -22,7 +22,12 @@ NATIVE = {
     "statistics": {"common", "grammar", "parts"},
     "parts": {"common", "codec", "grammar", "shared"},
     "blocks": {"common", "codec", "parts", "shared"},
-    "search": {"common", "grammar", "parts", "blocks", "index", "shared"},
+    "search/pattern": {"common"},
+    "search/match": {"common", "search/pattern"},
+    "search/files": {"common", "grammar", "parts", "blocks", "index", "search/pattern", "search/match"},
+    "search/print": {"common", "search/match", "search/files"},
+    "search/gpu": {"common", "blocks", "shared", "search/pattern", "search/match"},
+    "search": {"common", "parts", "blocks", "search/match", "search/files", "search/print", "search/gpu"},
     "gpu": {"common", "codec", "shared"},
     "fuse": {"common", "codec", "blocks", "shared"},
     "bindings": {
@@ -35,6 +40,10 @@ NATIVE = {
         "sources",
         "blocks",
         "search",
+        "search/files",
+        "search/gpu",
+        "search/match",
+        "search/pattern",
         "gpu",
         "fuse",
         "shared",
@@ -56,16 +65,16 @@ Includes = dict[str, set[str]]
 
 def includes_of(folder: Path) -> Includes:
     """Returns the headers that each file of the directories in a folder includes, as paths relative to the folder."""
-    files = [path for pattern in SOURCES for path in folder.glob(f"*/{pattern}")]
+    files = [path for pattern in SOURCES for path in folder.glob(f"*/**/{pattern}")]
     return {str(path.relative_to(folder)): set(INCLUDE.findall(path.read_text())) for path in files}
 
 
 def upward_includes(includes: Includes, below: dict[str, set[str]]) -> Iterator[str]:
     """Yields the includes of headers that are in no directory below the file's."""
     for file, headers in sorted(includes.items()):
-        directory = file.split("/")[0]
+        directory = file.rpartition("/")[0]
         for header in sorted(headers):
-            if header.split("/")[0] not in below[directory] | {directory}:
+            if header.rpartition("/")[0] not in below[directory] | {directory}:
                 yield f"{file} includes {header}"
 
 
@@ -95,7 +104,7 @@ def find_circle(includes: Includes) -> list[str]:
 @pytest.mark.parametrize(("folder", "below"), [("native", NATIVE), ("kernels", KERNELS)])
 def test_files_include_rooms_below_them_only(folder: str, below: dict[str, set[str]]) -> None:
     includes = includes_of(ROOT / folder)
-    assert {file.split("/")[0] for file in includes} == set(below)
+    assert {file.rpartition("/")[0] for file in includes} == set(below)
     assert list(upward_includes(includes, below)) == []
 
 

@@ -128,7 +128,7 @@ def test_few_patterns_are_searched_for_at_once(archive: Path, monkeypatch: pytes
             with lock:
                 running -= 1
 
-    monkeypatch.setattr("gompfs.search.ArchiveSearch", CountedSearch)
+    monkeypatch.setattr("gompfs.search.search.ArchiveSearch", CountedSearch)
     with Archive(archive, engine=select_engine("cpu")) as opened, ThreadPoolExecutor(20) as pool:
         found = list(pool.map(lambda _: b"".join(PatternReport(opened, b"count/foo")), range(40)))
     assert set(found) == {b"a/one:2\nb:1\n"}

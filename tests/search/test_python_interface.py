@@ -81,7 +81,7 @@ MORE_FILES = {
         ({"type": ["c", "py"], "type_not": "h"}, ["-tc", "-tpy", "-Th"]),
         ({"max_depth": 1}, ["--max-depth=1"]),
         ({"max_depth": 2}, ["--max-depth=2"]),
-        ({"context": 1, "after_context": 0}, ["-C1", "-A0"]),
+        ({"context": 1}, ["-C1"]),
         ({"sort": "none"}, []),
     ],
     ids=str,

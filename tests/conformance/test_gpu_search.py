@@ -69,7 +69,13 @@ def test_large_files(tmp_path: Path, engine: Engine) -> None:
     make_large_tree(tmp_path / "tree")
     target = pack_tree(tmp_path / "tree", "bytes")
     for pattern in (b"needle [35]", rb"needle \d+ .*r$", b"(?i)NEEDLE 35", b"quiet"):
-        for options in ({}, {"before_context": 9000}, {"after_context": 1500}, {"max_count": 3, "after_context": 2}, {"text": True}):
+        for options in (
+            {},
+            {"before_context": 9000},
+            {"after_context": 1500},
+            {"max_count": 3, "after_context": 2},
+            {"text": True},
+        ):
             check(target, engine, patterns=(pattern,), line_number=True, **options)
     totals = check(target, engine, patterns=(b"needle 35",))
     assert totals.candidate_bytes < totals.scanned_bytes / 4

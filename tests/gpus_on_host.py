@@ -23,9 +23,10 @@ import numpy as np
 from cupy_on_host import Event, FakeHeads, HostArray, OutOfMemoryError, Stream, cupy_on_host
 from host_device import HostDevice
 from numpy.typing import NDArray
+from oracle.block import build_block
 
 from gompfs._native import codec as _codec
-from gompfs.codec import Codec, build_block
+from gompfs.codec import Codec
 
 _CODECS_ON_CPU = {"decode_tadoc": Codec.GOMPRESSO_TADOC, "decode_bit_dictionary": Codec.GOMPRESSO_BIT_DICTIONARY}
 _TYPE_OF_HOST_MEMORY = 1

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from importlib import resources
 from uuid import UUID
 
+from oracle.block import build_block
 from xxhash import xxh3_64_intdigest
 
-from gompfs.codec import BLOCK_HEADER_SIZE, Codec, build_block
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
     NUM_COPIES,

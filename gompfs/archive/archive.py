@@ -37,7 +37,6 @@ from gompfs.model import (
 
 if TYPE_CHECKING:
     from gompfs._native.index import FileRows
-    from gompfs.archive.part_heads import AnyPartHeads
 
 
 class Archive(Entries):
@@ -132,8 +131,9 @@ class Archive(Entries):
     def _make_index(self, image: Buffer) -> IndexReader:
         return IndexReader(image, self.path, self._data_end, self.block_size)
 
-    def _open_heads(self) -> AnyPartHeads:
-        return open_part_heads(self._file, self.engine, self.segments, self.sections, self.block_size, self._cache_size)
+    def _open_heads(self) -> PartHeads:
+        threads = self.engine.num_threads
+        return open_part_heads(self._file, threads, self.segments, self.sections, self.block_size, self._cache_size)
 
     def _start_blocks(self, *, on_cpu: bool = False) -> BlockService:
         blocks = BlockService(
@@ -145,13 +145,8 @@ class Archive(Entries):
             self.engine,
             self._decode_ahead,
         )
-        heads = self.stored.heads
-        if (
-            isinstance(self._file, LocalFile)
-            and isinstance(heads, PartHeads)
-            and (on_cpu or self.engine.decodes_on_cpu(self.block_size))
-        ):
-            blocks.read_from(self._file.duplicate(), self.segments, heads, verify=self.verifies_content)
+        if isinstance(self._file, LocalFile) and (on_cpu or self.engine.decodes_on_cpu(self.block_size)):
+            blocks.read_from(self._file.duplicate(), self.segments, self.stored.heads, verify=self.verifies_content)
         return blocks
 
     @property

@@ -1,29 +1,22 @@
-"""Opens the heads of an archive's parts, for blocks of the codec gompresso-tadoc, and the archive's dictionary.
-
-The reference engine has its own decoder of heads. All others use that of the C++ core.
-"""
+"""Opens the heads of an archive's parts, for blocks of the codec gompresso-tadoc, and the archive's dictionary."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from gompfs._native.parts import PartHeads
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.constants import MAX_HEAD_PAYLOAD
 from gompfs.codec.stored_head import StoredHead, StoredWords
-from gompfs.engine import Engine
 from gompfs.format import ArchiveFile, for_native
 from gompfs.model import WORD_SECTION, PartKind, Section, Segment, is_dictionary
 
 if TYPE_CHECKING:
     from gompfs._native.parts import SymbolTable
     from gompfs.codec.block import Buffer
-    from gompfs.codec.reference_heads import ReferencePartHeads
-
-    AnyPartHeads: TypeAlias = PartHeads | ReferencePartHeads
 
 BlockRanges = tuple["memoryview[int]", "memoryview[int]"]
 _NO_BLOCKS: memoryview[int] = memoryview(b"")
@@ -32,13 +25,13 @@ _MAX_CAPACITY = 32 << 20  # bytes of decoded heads: about 140 parts of 512 KiB
 
 def open_part_heads(
     file: ArchiveFile,
-    engine: Engine,
+    num_threads: int,
     segments: Sequence[Segment],
     sections: Sequence[Section],
     block_size: int,
     capacity: int = _MAX_CAPACITY,
-) -> AnyPartHeads:
-    """Returns the heads of all segments, for blocks that `engine` decodes.
+) -> PartHeads:
+    """Returns the heads of all segments, which `num_threads` threads read.
 
     They and the dictionary are read from `file` when they are needed. At most `capacity` bytes of decoded heads are
     kept, and never more than 32 MiB.
@@ -59,16 +52,8 @@ def open_part_heads(
         of_words = (*_block_ranges(section), section.blocks.uncompressed_sizes if section else _NO_BLOCKS)
         columns.append((starts, parts.head_offsets, parts.head_sizes, uses_dictionary, of_words))
 
-    def read(offset: int, size: int) -> bytes | memoryview:
-        return file.read(size, offset)
-
-    if engine.name == "reference":
-        from gompfs.codec.reference_heads import ReferencePartHeads, SegmentHeads
-
-        of_segments = [SegmentHeads(*each) for each in columns]
-        return ReferencePartHeads(of_segments, _block_ranges(dictionary), read, capacity)
     file_or_none = for_native(file) if columns else -1
-    return PartHeads(columns, file_or_none, capacity, engine.num_threads, _block_ranges(dictionary))
+    return PartHeads(columns, file_or_none, capacity, num_threads, _block_ranges(dictionary))
 
 
 def _block_ranges(section: Section | None) -> BlockRanges:

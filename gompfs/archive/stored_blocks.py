@@ -25,7 +25,6 @@ from gompfs.model import BlockTable, PartKind, Section, Segment
 
 if TYPE_CHECKING:
     from gompfs._native.parts import PartHeads
-    from gompfs.archive.part_heads import AnyPartHeads
     from gompfs.codec.block import Buffer
     from gompfs.engine.base import PartSymbols
 
@@ -53,7 +52,7 @@ class StoredBlocks:
         archive: str,
         *,
         verify: bool,
-        heads: AnyPartHeads,
+        heads: PartHeads,
     ) -> None:
         """Read the blocks of `segments`, which form the stream, and of sections from `file`.
 
@@ -102,9 +101,7 @@ class StoredBlocks:
         """What the parts of segments need to be decoded, by the number of the segment."""
         segments = [segment for segment in self._segments if segment.parts.need_symbols]
         return {
-            segment.number: StoredHeads(
-                segment, self._block_size, self._file.read, lambda: cast("PartHeads", self.heads), index
-            )
+            segment.number: StoredHeads(segment, self._block_size, self._file.read, lambda: self.heads, index)
             for index, segment in enumerate(segments)
         }
 
@@ -167,7 +164,7 @@ class StoredBlocks:
         for part in range(first, end):
             if not parts.head_sizes[part] or parts.kinds[part] == PartKind.DICTIONARY:
                 continue
-            (symbols,), _ = cast("PartHeads", self.heads).open([starts[part]])
+            (symbols,), _ = self.heads.open([starts[part]])
             if symbols is not None:
                 header = parse_block_header(self._file.read(BLOCK_HEADER_SIZE, parts.head_offsets[part]))
                 if xxh3_64_intdigest(cast("Buffer", symbols.pool)) != header.content_xxh3:

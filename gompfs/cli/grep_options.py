@@ -25,7 +25,7 @@ _MAX_PATTERN_FILE = 16 << 20
 
 def _check_engine(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value in ("default", "pcre2"):
-        raise click.BadParameter("this is the decoder: auto, cpu, gpu or reference; for PCRE2, use -P")
+        raise click.BadParameter("this is the decoder: auto, cpu or gpu; for PCRE2, use -P")
     return check_engine_option(ctx, param, value)
 
 
@@ -107,7 +107,7 @@ _LAST = (
     ),
     click.option(
         "--engine",
-        metavar="[auto|cpu|gpu|gpu:N,...|reference]",
+        metavar="[auto|cpu|gpu|gpu:N,...]",
         callback=_check_engine,
         shell_complete=complete_engine,
         default="cpu",

@@ -49,7 +49,7 @@ def _complete_options(_ctx: click.Context, _param: click.Parameter, incomplete: 
 )
 @click.option(
     "--engine",
-    metavar="[auto|cpu|gpu|gpu:N,...|reference]",
+    metavar="[auto|cpu|gpu|gpu:N,...]",
     callback=check_engine_option,
     shell_complete=complete_engine,
     help="The same as -o engine=. gpu:0,1: these GPUs share the work.",

@@ -22,7 +22,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _MAX_SUGGESTIONS = 500
 
 
-_ENGINES = ("auto", "cpu", "gpu", "reference")
+_ENGINES = ("auto", "cpu", "gpu")
 
 
 def check_engine_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -152,14 +152,14 @@ def engine_option(function: Decorated) -> Decorated:
     """The option --engine."""
     return click.option(
         "--engine",
-        metavar="[auto|cpu|gpu|gpu:N,...|reference]",
+        metavar="[auto|cpu|gpu|gpu:N,...]",
         callback=check_engine_option,
         shell_complete=complete_engine,
         default="auto",
         show_default=True,
         help="Engine that decodes, and that also encodes in pack, add and repack, and counts in stats. auto: the "
         "fastest that works on this machine, but the CPU encodes; gpu: a GPU, except for batches of less than 8 MiB; "
-        "gpu:0,1: these GPUs share the work; reference: slow, pure Python, only decodes.",
+        "gpu:0,1: these GPUs share the work.",
     )(function)
 
 

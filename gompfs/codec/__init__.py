@@ -8,8 +8,6 @@ from gompfs.codec.block import (
     BlockStatus,
     EncodedBlock,
     align,
-    build_block,
-    check_block,
     parse_block_header,
 )
 from gompfs.codec.codecs import (
@@ -39,7 +37,5 @@ __all__ = [
     "CodecOptions",
     "EncodedBlock",
     "align",
-    "build_block",
-    "check_block",
     "parse_block_header",
 ]

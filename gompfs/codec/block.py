@@ -6,8 +6,6 @@ import struct
 from enum import IntEnum
 from typing import NamedTuple
 
-from xxhash import xxh3_64, xxh3_64_intdigest
-
 from gompfs.codec.codecs import Codec
 from gompfs.codec.constants import (
     BLOCK_HEADER_SIZE,
@@ -92,15 +90,6 @@ def align(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def build_block(codec: Codec, payload: Buffer, uncompressed: Buffer) -> EncodedBlock:
-    """Returns a block with this payload, which decodes to `uncompressed`."""
-    fields = _FIELDS.pack(
-        BLOCK_MAGIC, codec, _RESERVED, len(payload), len(uncompressed), xxh3_64_intdigest(uncompressed)
-    )
-    checksum = _CHECKSUM.pack(xxh3_64_intdigest(b"".join((fields, payload))))
-    return EncodedBlock(b"".join((fields, checksum, payload)), codec, len(uncompressed))
-
-
 def parse_block_header(block: Buffer) -> BlockHeader:
     """Returns the header at the start of `block`. Raises ArchiveFormatError if it is not a valid block header."""
     if len(block) < BLOCK_HEADER_SIZE:
@@ -123,20 +112,3 @@ def _are_possible(codec: Codec, payload_size: int, uncompressed_size: int) -> bo
         return payload_size <= MAX_HEAD_PAYLOAD and 0 < uncompressed_size <= MAX_POOL_SIZE
     overhead = TADOC_MAX_OVERHEAD if codec is Codec.GOMPRESSO_TADOC else 0
     return 0 < uncompressed_size <= MAX_BLOCK_SIZE and payload_size <= uncompressed_size + overhead
-
-
-def check_block(block: Buffer) -> tuple[BlockHeader | None, BlockStatus]:
-    """Parses the header of a whole block and compares the block with its block_xxh3, before a decoder reads it.
-
-    Returns the header (None if it is invalid) and the status: OK, BAD_HEADER or BAD_CHECKSUM.
-    """
-    try:
-        header = parse_block_header(block)
-    except ArchiveFormatError:
-        return None, BlockStatus.BAD_HEADER
-    if header.compressed_size != len(block):
-        return header, BlockStatus.BAD_HEADER
-    view = memoryview(block)
-    digest = xxh3_64(view[: _FIELDS.size])
-    digest.update(view[BLOCK_HEADER_SIZE:])
-    return header, BlockStatus.OK if digest.intdigest() == header.block_xxh3 else BlockStatus.BAD_CHECKSUM

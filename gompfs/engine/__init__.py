@@ -1,5 +1,4 @@
-"""Engines compress and decompress batches of blocks. They are `cpu`, `gpu`, `auto`, which uses both,
-and `reference`, which is slow and readable."""
+"""Engines compress and decompress batches of blocks. They are `cpu`, `gpu`, and `auto`, which uses both."""
 
 from __future__ import annotations
 

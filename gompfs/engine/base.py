@@ -14,17 +14,11 @@ if TYPE_CHECKING:  # imported for types only: most uses of an engine need no acc
 
     from gompfs._native.codec import Dictionary
     from gompfs._native.parts import SymbolTable
-    from gompfs.codec.reference_tadoc import Part
     from gompfs.codec.stored_head import StoredHead
     from gompfs.gpu.accelerator import Accelerator
 
-    PartSymbols: TypeAlias = SymbolTable | StoredHead | Part | bytes
-    """The symbols of a part: a Part for the reference engine, a SymbolTable for all others.
-
-    The dictionary of an archive is its content for the reference engine, and a SymbolTable for all others.
-
-    An engine that opens heads takes a StoredHead too.
-    """
+    PartSymbols: TypeAlias = SymbolTable | StoredHead
+    """The symbols of a part, or the dictionary of an archive. A StoredHead is for engines that open heads."""
 
 
 class Engine(Protocol):
@@ -32,7 +26,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The engine's name: `reference`, `cpu`, `gpu`, or `cpu and gpu` if `auto` uses both."""
+        """The engine's name: `cpu`, `gpu`, or `cpu and gpu` if `auto` uses both."""
 
     @property
     def reason(self) -> str:

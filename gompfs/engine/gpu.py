@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
 import cupy
@@ -35,8 +35,6 @@ from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
-    from gompfs._native.parts import SymbolTable
-    from gompfs.codec.stored_head import StoredHead
     from gompfs.engine.base import PartSymbols
 
 _BATCH_BYTES = 32 << 20  # of a device
@@ -174,8 +172,7 @@ class GpuEngine:
         if len(out) < self.least_decoded:
             return self._cpu.decode_blocks(blocks, out, sizes=sizes, symbols=symbols, verify=verify)
         device = next(self._turns)
-        tables = cast("Sequence[SymbolTable | StoredHead | None] | None", symbols)
-        source = BufferSource(blocks, sizes, tables, self.num_threads)
+        source = BufferSource(blocks, sizes, symbols, self.num_threads)
         total = int(source.uncompressed_sizes.sum(dtype=np.uint64))
         if total > len(out):
             raise ValueError(f"the blocks hold {total} bytes, the output only {len(out)}")

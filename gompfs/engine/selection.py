@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gompfs.gpu.decode.device import Device
     from gompfs.options import GpuOptions
 
-ENGINE_NAMES = ("auto", "cpu", "gpu", "reference")
+ENGINE_NAMES = ("auto", "cpu", "gpu")
 
 
 def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | None = None) -> Engine:
@@ -31,10 +31,6 @@ def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | No
         raise OptionError(f"unknown engine {name!r}; use one of {', '.join(ENGINE_NAMES)}, and gpu:NUMBER,...")
     if kind == "gpu":
         return _gpu_engine(devices, num_threads, gpu)
-    if kind == "reference":
-        from gompfs.engine.reference import ReferenceEngine
-
-        return ReferenceEngine()
     if kind == "auto" and find_spec("cupy") is not None:
         from gompfs.engine.auto import AutoEngine
 

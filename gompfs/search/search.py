@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from gompfs._native.parts import PartHeads
 from gompfs._native.search import Cancellation, Matcher, PatternError, Search, SearchError, SearchStoppedError
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError, OptionError, display_path
@@ -95,7 +94,7 @@ class ArchiveSearch:
         archive = self._archive
         heads = archive.stored.heads
         rule = archive.meta.get("words", "")
-        if not query.read_all and not query.is_decoded and isinstance(heads, PartHeads) and rule in WORD_RULES:
+        if not query.read_all and not query.is_decoded and rule in WORD_RULES:
             self._search.skip_files(heads, WORD_RULES.index(rule), archive.block_size, archive.engine.num_threads)
 
     def _skip_blocks(self, devices: Sequence[TextDevice], matcher: Matcher) -> None:
@@ -158,14 +157,10 @@ class ArchiveSearch:
 @contextmanager
 def _words_loading(archive: Archive) -> Iterator[None]:
     """Has the words of the archive read on a thread, while the index is read: that takes as long."""
-    heads = archive.stored.heads
-    if not isinstance(heads, PartHeads):
-        yield
-        return
 
     def load() -> None:
         with suppress(OSError, GompfsError):  # a later use of the words raises the error
-            heads.load_words()
+            archive.stored.heads.load_words()
 
     thread = threading.Thread(target=load, name="gompfs-words")
     thread.start()

@@ -5,7 +5,7 @@
 //   dictionary of block i at address dictionaries[i] (GpuDictionary in dictionary_rows.cuh).
 // Requires: *next_block is 0; alignment and readable padding as batch.cuh and dictionary_rows.cuh
 //   say. Payloads need not be valid.
-// Oracle: gompfs/codec/reference_bit.py and native/codec/bit_decoder.cpp
+// Oracle: tests/oracle/bit.py and native/codec/bit_decoder.cpp
 //   (tests/conformance/test_dictionary_kernel_on_host.py, test_gpu_dictionary.py).
 // Caller: Device.launch in gompfs/gpu/decode/device.py.
 #include "codec/bit_block.cuh"

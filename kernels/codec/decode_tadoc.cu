@@ -15,7 +15,7 @@
 //   the host has opened them. Payloads need not be valid.
 // Fails: statuses[i] becomes kStatusBadPayload for a payload that is not valid; the content of its
 //   output is then undefined. A kernel never traps and never writes outside the outputs.
-// Oracle: gompfs/codec/reference_tadoc.py and native/codec/tadoc_decoder.cpp
+// Oracle: tests/oracle/tadoc.py and native/codec/tadoc_decoder.cpp
 //   (tests/conformance/test_tadoc_kernel_on_host.py, test_gpu_tadoc.py).
 // Caller: Device.launch in gompfs/gpu/decode/device.py.
 #include "codec/tadoc_block.cuh"

@@ -1,5 +1,5 @@
 // The constants of docs/format.md that all decoders share.
-// gompfs/codec/constants.py holds the same constants, and a test compares the two. This file
+// tests/oracle/constants.py holds the same constants, and a test compares the two. This file
 // contains plain constants only, because CUDA and C++ both include it.
 #pragma once
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from forged_index import forge_index
+from oracle.block import build_block
 from tree_helpers import files_of_block, list_archive, list_directory, pack
 from xxhash import xxh3_64_intdigest
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, build_block, parse_block_header
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, parse_block_header
 from gompfs.errors import (
     ArchiveFormatError,
     CorruptBlockError,

@@ -56,7 +56,7 @@ def dictionary_block(archive: Path) -> tuple[int, int]:
         return section.blocks.archive_offsets[0], section.blocks.compressed_sizes[0]
 
 
-@pytest.mark.parametrize("engine", ["cpu", "reference", pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("engine", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("verify", [False, True])
 def test_everything_is_the_same(engine: str, verify: bool, tree: Path, packed: Path) -> None:
     with Archive(packed, engine=select_engine(engine), verify=verify) as archive:
@@ -229,7 +229,7 @@ BREAKS: dict[str, tuple[Break, BlockStatus]] = {
 }
 
 
-@pytest.mark.parametrize("engine", ["cpu", "reference", pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("engine", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_damaged_dictionary_damages_what_uses_it(name: str, engine: str, grown: Path) -> None:
     """Other files, names and metadata can be read."""
@@ -276,12 +276,11 @@ def test_a_dictionary_that_is_too_large(packed: Path, tmp_path: Path) -> None:
         "UPDATE section SET (uncompressed_size, archive_offset, compressed_sizes) ="
         " (SELECT 2097252, archive_offset, compressed_sizes FROM segment WHERE number = 1)",
     )
-    for engine in ("cpu", "reference"):
-        with Archive(target, engine=select_engine(engine)) as archive:
-            assert archive.read(archive.resolve("large").ino, 0, 200)[100:] == bytes(100)
-            with pytest.raises(CorruptBlockError):
-                archive.read(archive.resolve("texts/0").ino, 0, 10)
-            assert any("the dictionary has 2097252 bytes" in problem.reason for problem in archive.problems())
+    with Archive(target) as archive:
+        assert archive.read(archive.resolve("large").ino, 0, 200)[100:] == bytes(100)
+        with pytest.raises(CorruptBlockError):
+            archive.read(archive.resolve("texts/0").ino, 0, 10)
+        assert any("the dictionary has 2097252 bytes" in problem.reason for problem in archive.problems())
 
 
 def test_a_child_of_a_fork(packed: Path, tree: Path) -> None:

@@ -10,12 +10,13 @@ from uuid import UUID
 
 import pytest
 from forged_index import index_image, replace_stored_index
+from oracle.block import build_block
 from test_index_bombs import run_in_bounds
 from tree_helpers import add, list_archive, list_directory
 from xxhash import xxh3_64_intdigest as xxh3
 
 from gompfs.archive import Archive
-from gompfs.codec import Codec, build_block
+from gompfs.codec import Codec
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
 from gompfs.format import (
     GENERATION_HEADER_SIZE,

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from oracle.bit import read_bit_payload
+from oracle.payload import decode_payload
 
 from gompfs._native import codec as native
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
-from gompfs.codec.reference import decode_payload
-from gompfs.codec.reference_bit import read_bit_payload
 from gompfs.engine import select_engine
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()

@@ -1,6 +1,6 @@
 """Decodes gompresso-tadoc with the readable decoder and with the C++ core, and compares the outcomes.
 
-The functions have the names, arguments and results of gompfs.codec.reference_tadoc. Each raises AssertionError if the
+The functions have the names, arguments and results of oracle.tadoc. Each raises AssertionError if the
 C++ core accepts what the readable decoder refuses, or the other way round, or gives other bytes.
 """
 
@@ -9,16 +9,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
+from oracle import tadoc
+from oracle.block import build_block
+from oracle.constants import MAX_BLOCK_SIZE, MAX_EXPANSION_SIZE, MAX_POOL_SIZE
+from oracle.numbers import class_of
+from oracle.sequences import PayloadError
+from oracle.tadoc import BlockSymbols, GlobalWords, Part
 from tadoc_builder import HeadPlan, differences, make_code
 from xxhash import xxh3_64_intdigest
 
 from gompfs._native.codec import decode_blocks
 from gompfs._native.parts import PartHeads, SymbolTable
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, build_block, reference_tadoc
-from gompfs.codec.constants import MAX_BLOCK_SIZE, MAX_EXPANSION_SIZE, MAX_POOL_SIZE
-from gompfs.codec.reference_tadoc import BlockSymbols, GlobalWords, Part
-from gompfs.codec.reference_tadoc_numbers import class_of
-from gompfs.codec.sequences import PayloadError
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
 
 _COUNTS = struct.Struct("<II")
 _MANY = 200  # global words and separators that are compared
@@ -57,9 +59,9 @@ def _column(kind: str, values: Sequence[int]) -> bytes:
 
 
 def read_words(section: bytes) -> GlobalWords:
-    """See reference_tadoc.read_words."""
+    """See tadoc.read_words."""
     try:
-        words = reference_tadoc.read_words(section)
+        words = tadoc.read_words(section)
     except PayloadError:
         _check_refused(section)
         raise
@@ -117,10 +119,10 @@ def _check_refused(section: bytes) -> None:
 
 
 def read_head(payload: bytes, pool_size: int, words: GlobalWords) -> Part:
-    """See reference_tadoc.read_head."""
+    """See tadoc.read_head."""
     table, status = open_natively(payload, pool_size, words.section)  # type: ignore[attr-defined]
     try:
-        part = reference_tadoc.read_head(payload, pool_size, words)
+        part = tadoc.read_head(payload, pool_size, words)
     except PayloadError:
         assert table is None, "the C++ core reads an invalid head"
         assert status in (BlockStatus.BAD_HEADER, BlockStatus.BAD_PAYLOAD)
@@ -143,10 +145,10 @@ def _expansions(table: SymbolTable) -> Iterator[tuple[bytes, bool, bool]]:
 
 
 def decode_tadoc(payload: bytes, uncompressed_size: int, part: Part) -> bytes:
-    """See reference_tadoc.decode_tadoc."""
+    """See tadoc.decode_tadoc."""
     status, content = decode_natively(payload, uncompressed_size, part)
     try:
-        expected = reference_tadoc.decode_tadoc(payload, uncompressed_size, part)
+        expected = tadoc.decode_tadoc(payload, uncompressed_size, part)
     except PayloadError:
         assert status in (BlockStatus.BAD_HEADER, BlockStatus.BAD_PAYLOAD), "the C++ core decodes an invalid block"
         assert not any(content)
@@ -165,8 +167,8 @@ def decode_natively(payload: bytes, uncompressed_size: int, part: Part) -> tuple
 
 
 def read_block(payload: bytes, uncompressed_size: int, part: Part) -> BlockSymbols:
-    """See reference_tadoc.read_block. The C++ core reads symbols only to decode them."""
-    return reference_tadoc.read_block(payload, uncompressed_size, part)
+    """See tadoc.read_block. The C++ core reads symbols only to decode them."""
+    return tadoc.read_block(payload, uncompressed_size, part)
 
 
 assert len(frame(Codec.HEAD, b"", 1)) == BLOCK_HEADER_SIZE

@@ -20,13 +20,14 @@ from pathlib import Path
 
 from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart
 from manifests import GOLDEN, entry_lines, frame_lines
+from oracle.block import build_block
+from oracle.sequences import DecodedPayload, Sequence
 from payload_builder import build_bit, build_byte
 from payloads import CORPUS, breaks_of_dependency_elimination
 from tree_helpers import Seen, list_directory
 
 from gompfs.archive import Archive
-from gompfs.codec import Codec, build_block
-from gompfs.codec.sequences import DecodedPayload, Sequence
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.grammar.collector import is_text
 from gompfs.grammar.reference import split_words

@@ -15,12 +15,13 @@ from pathlib import Path
 from unittest import mock
 
 from archive_builder import BLOCK_SIZE, PAGE_SIZE, ArchiveBuilder, StoredPart, with_index
+from oracle.block import build_block
+from oracle.constants import OFFSET_SYMBOL_REPEAT
+from oracle.sequences import DecodedPayload, Sequence
 from payload_builder import build_bit, build_byte
 from xxhash import xxh3_64_intdigest
 
-from gompfs.codec import Codec, build_block
-from gompfs.codec.constants import OFFSET_SYMBOL_REPEAT
-from gompfs.codec.sequences import DecodedPayload, Sequence
+from gompfs.codec import Codec
 from gompfs.format import SUPERBLOCK_SIZE, Superblock
 from gompfs.model import PartKind
 

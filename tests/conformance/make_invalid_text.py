@@ -20,13 +20,13 @@ from uuid import UUID
 from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart, position_of, with_generation, with_index
 from both_decoders import frame
 from make_invalid import checked, make_missing, patched, resealed
+from oracle.block import build_block as seal
+from oracle.constants import MAX_DICTIONARY_SIZE
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
 from tadoc_grammar import SPLITTER, Grammar, Piece, Rule, Symbol, Token, tokens_of
 from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import Codec, CodecOptions
-from gompfs.codec import build_block as seal
-from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.engine import select_engine
 from gompfs.format import SUPERBLOCK_SIZE, GenerationHeader, Superblock, encode_image
 from gompfs.model import PartKind

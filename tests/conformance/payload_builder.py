@@ -9,7 +9,7 @@ import random
 import struct
 from collections.abc import Collection, Sequence
 
-from gompfs.codec.constants import (
+from oracle.constants import (
     BIT_PADDING,
     BYTE_LITERAL_ESCAPE,
     BYTE_MATCH_ESCAPE,
@@ -37,7 +37,7 @@ from gompfs.codec.constants import (
     NUM_TOKEN_SYMBOLS,
     OFFSET_SYMBOL_REPEAT,
 )
-from gompfs.codec.sequences import DecodedPayload
+from oracle.sequences import DecodedPayload
 
 Bits = list[tuple[int, int]]
 """Pairs of a number and its count of bits. The first pair is stored in the lowest bits."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from oracle.sequences import DecodedPayload
+
 from gompfs._native import codec as _codec
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
-from gompfs.codec.sequences import DecodedPayload
 from gompfs.engine import select_engine
 
 CORPUS = Path(__file__).parents[2] / "examples" / "corpus"

@@ -9,15 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from mutations import mutate
-from payloads import CORPUS
-from tadoc_builder import GlobalTokens, build_block, build_part
-from tadoc_grammar import Piece, make_grammar, tokens_of
-
-from gompfs._native.parts import PartHeads, PartsBuilder, SymbolTable
-from gompfs.codec import Codec, CodecOptions
-from gompfs.codec import build_block as frame
-from gompfs.codec.block import parse_block_header
-from gompfs.codec.constants import (
+from oracle.block import build_block as frame
+from oracle.constants import (
     BIT_PADDING,
     BLOCK_HEADER_SIZE,
     NUM_CLASSES,
@@ -25,6 +18,13 @@ from gompfs.codec.constants import (
     TADOC_HEADER_SIZE,
     TADOC_MAX_OVERHEAD,
 )
+from payloads import CORPUS
+from tadoc_builder import GlobalTokens, build_block, build_part
+from tadoc_grammar import Piece, make_grammar, tokens_of
+
+from gompfs._native.parts import PartHeads, PartsBuilder, SymbolTable
+from gompfs.codec import Codec, CodecOptions
+from gompfs.codec.block import parse_block_header
 from gompfs.engine import select_engine
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_characters

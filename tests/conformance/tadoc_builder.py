@@ -14,12 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from payload_builder import Bits, codewords, deal_out, random_code, to_bytes
-from payloads import encode
-from tadoc_grammar import SPLITTER, Grammar, Piece, Rule, Symbol, Token, make_grammar, tokens_of
-
-from gompfs.codec import Codec
-from gompfs.codec.constants import (
+from oracle.constants import (
     BIT_PADDING,
     CLASS_LENGTH_BITS,
     MAX_CLASS_BITS,
@@ -30,7 +25,12 @@ from gompfs.codec.constants import (
     TADOC_MAX_OVERHEAD,
     WORD_RESTART,
 )
-from gompfs.codec.reference_tadoc_numbers import class_base, class_of, num_extra_bits
+from oracle.numbers import class_base, class_of, num_extra_bits
+from payload_builder import Bits, codewords, deal_out, random_code, to_bytes
+from payloads import encode
+from tadoc_grammar import SPLITTER, Grammar, Piece, Rule, Symbol, Token, make_grammar, tokens_of
+
+from gompfs.codec import Codec
 
 Random = random.Random | None
 

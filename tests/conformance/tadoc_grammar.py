@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gompfs.codec.constants import MAX_EXPANSION_SIZE
+from oracle.constants import MAX_EXPANSION_SIZE
+
 from gompfs.grammar.reference import split_words
 
 IDENTIFIER = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")

@@ -11,6 +11,11 @@ from functools import cache
 import numpy as np
 from mutations import mutate
 from numpy.typing import NDArray
+from oracle.block import build_block as frame
+from oracle.constants import MAX_POOL_SIZE
+from oracle.numbers import class_of
+from oracle.sequences import DecodedPayload
+from oracle.sequences import Sequence as CodedSequence
 from payload_builder import build_bit
 from payloads import CORPUS
 from tadoc_blocks import PIECES, packed_parts
@@ -20,11 +25,6 @@ from test_tadoc_damage import GLOBAL, HEADS, sample
 
 from gompfs._native.parts import PartHeads
 from gompfs.codec import BlockStatus, Codec, CodecOptions
-from gompfs.codec import build_block as frame
-from gompfs.codec.constants import MAX_POOL_SIZE
-from gompfs.codec.reference_tadoc_numbers import class_of
-from gompfs.codec.sequences import DecodedPayload
-from gompfs.codec.sequences import Sequence as CodedSequence
 from gompfs.engine import select_engine
 from gompfs.gpu.decode.head_memory import START_SIZE
 from gompfs.gpu.decode.head_store import pack_head

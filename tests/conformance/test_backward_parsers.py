@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 
 import pytest
-from payloads import CORPUS, breaks_of_dependency_elimination, decode_natively, encode
-
-from gompfs.codec import Codec
-from gompfs.codec.constants import (
+from oracle.constants import (
     BIT_MAX_LITERAL_LENGTH,
     BIT_MAX_MATCH_LENGTH,
     BYTE_MAX_LITERAL_LENGTH,
     BYTE_MAX_MATCH_LENGTH,
 )
-from gompfs.codec.reference import read_payload
+from oracle.payload import read_payload
+from payloads import CORPUS, breaks_of_dependency_elimination, decode_natively, encode
+
+from gompfs.codec import Codec
 
 LEVELS = [*((Codec.GOMPRESSO_BYTE, level) for level in (6, 7, 8)), (Codec.GOMPRESSO_BIT, 8)]
 MAX_LITERAL_LENGTH = {Codec.GOMPRESSO_BYTE: BYTE_MAX_LITERAL_LENGTH, Codec.GOMPRESSO_BIT: BIT_MAX_LITERAL_LENGTH}

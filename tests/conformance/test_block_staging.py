@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from oracle.block import build_block
 
 from gompfs._native.blocks import BlockStaging
-from gompfs.codec import BlockStatus, Codec, build_block
+from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.headers import FACTS
 
 NUM_BLOCKS = 200

@@ -6,11 +6,11 @@ import random
 
 import pytest
 from mutations import mutate
+from oracle.constants import BIT_HEADER_SIZE, BYTE_HEADER_SIZE
+from oracle.payload import PayloadError, decode_payload
 from payloads import CODECS, CORPUS, decode_natively, encode
 
 from gompfs.codec import Codec
-from gompfs.codec.constants import BIT_HEADER_SIZE, BYTE_HEADER_SIZE
-from gompfs.codec.reference import PayloadError, decode_payload
 
 NUM_MUTATIONS = 500
 HEADER_SIZES = {Codec.GOMPRESSO_BYTE: BYTE_HEADER_SIZE, Codec.GOMPRESSO_BIT: BIT_HEADER_SIZE}

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from payloads import CODECS, breaks_of_dependency_elimination, contents, decode_natively, encode
-
-from gompfs.codec import Codec
-from gompfs.codec.constants import (
+from oracle.constants import (
     BIT_MAX_LITERAL_LENGTH,
     BIT_MAX_MATCH_LENGTH,
     BYTE_MAX_LITERAL_LENGTH,
     BYTE_MAX_MATCH_LENGTH,
 )
-from gompfs.codec.reference import decode_payload, read_payload
+from oracle.payload import decode_payload, read_payload
+from payloads import CODECS, breaks_of_dependency_elimination, contents, decode_natively, encode
+
+from gompfs.codec import Codec
 
 CONTENTS = contents()
 LIMITS = {

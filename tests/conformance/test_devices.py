@@ -20,11 +20,12 @@ import pytest
 from dictionary_trees import similar_text
 from gpus_on_host import Gpus, gpus_on_host
 from native_builds import kernel_library
+from oracle.block import build_block
 from tree_helpers import add, pack
 
 import gompfs
 from gompfs.archive import Archive
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, build_block, parse_block_header
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, parse_block_header
 from gompfs.engine import Engine, selection
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import CorruptBlockError, EngineUnavailableError, OptionError

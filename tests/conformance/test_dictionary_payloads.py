@@ -6,22 +6,22 @@ import random
 
 import pytest
 from both_decoders import frame
-from payload_builder import build_bit
-from payloads import CODECS, CORPUS, breaks_of_dependency_elimination
-from test_foreign_payloads import random_payload
-
-from gompfs._native import codec as native
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
-from gompfs.codec.constants import (
+from oracle.constants import (
     BIT_MAX_MATCH_LENGTH,
     BIT_MIN_MATCH_LENGTH,
     MAX_DICTIONARY_SIZE,
     NUM_DICTIONARY_SYMBOLS,
     NUM_OFFSET_SYMBOLS,
 )
+from oracle.payload import decode_payload, read_payload
+from oracle.sequences import DecodedPayload, PayloadError, Sequence
+from payload_builder import build_bit
+from payloads import CODECS, CORPUS, breaks_of_dependency_elimination
+from test_foreign_payloads import random_payload
+
+from gompfs._native import codec as native
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
 from gompfs.codec.headers import read_headers
-from gompfs.codec.reference import decode_payload, read_payload
-from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
 
 CODEC = Codec.GOMPRESSO_BIT_DICTIONARY
 TEXT = (CORPUS / "carroll" / "alice29.txt").read_bytes()

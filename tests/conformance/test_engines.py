@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from oracle.block import build_block
 from payloads import CODECS, contents
 
 from gompfs._native import codec as _codec
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, build_block
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions
 from gompfs.codec.headers import read_headers
 from gompfs.engine import Engine, select_engine
 
@@ -18,7 +19,7 @@ CONTENTS = contents()
 BLOCK_SIZE = 1 << 14
 
 
-@pytest.fixture(params=["cpu", "reference", pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 def engine(request: pytest.FixtureRequest) -> Engine:
     return select_engine(request.param, 2)
 

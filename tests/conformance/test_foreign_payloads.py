@@ -5,11 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from payload_builder import build_bit, build_byte
-from payloads import CODECS, decode_natively
-
-from gompfs.codec import Codec
-from gompfs.codec.constants import (
+from oracle.constants import (
     BIT_MAX_LITERAL_LENGTH,
     BIT_MAX_MATCH_LENGTH,
     BIT_MIN_MATCH_LENGTH,
@@ -20,8 +16,12 @@ from gompfs.codec.constants import (
     MAX_GROUP_SIZE_LOG2,
     MIN_GROUP_SIZE_LOG2,
 )
-from gompfs.codec.reference import decode_payload, read_payload
-from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
+from oracle.payload import decode_payload, read_payload
+from oracle.sequences import DecodedPayload, PayloadError, Sequence
+from payload_builder import build_bit, build_byte
+from payloads import CODECS, decode_natively
+
+from gompfs.codec import Codec
 
 NUM_PAYLOADS = 150
 LENGTHS = {

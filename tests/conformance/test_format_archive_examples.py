@@ -14,7 +14,6 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.archive import Archive
 from gompfs.codec import Codec
-from gompfs.engine import select_engine
 from gompfs.verify import verify_archive
 
 OPTIONS = {"mtime_ns": 0, "owner": 0, "group": 0, "codec": Codec.GOMPRESSO_BIT, "dependency_elimination": True}
@@ -94,7 +93,7 @@ def test_gompfs_reads_the_example(tmp_path: Path) -> None:
     (content[64:102],) = DOCUMENT.examples("block")
     path.write_bytes(content)
     replace_index(path, image_of(DOCUMENT.rows()[0]))
-    with Archive(path, engine=select_engine("reference"), verify=True) as archive:
+    with Archive(path, verify=True) as archive:
         inode = archive.resolve("hello")
         assert archive.read(inode.ino, 0, inode.size) == b"hello\n"
         assert verify_archive(archive).is_sound

@@ -1,4 +1,4 @@
-"""Reads an archive with docs/format.md alone: its field tables, SQLite, XXH3 and the reference decoders."""
+"""Reads an archive with docs/format.md alone: its field tables, SQLite, XXH3 and the decoders of tests/oracle."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from archive_builder import SCHEMA
 from format_tables import FormatTables
+from oracle.payload import decode_payload
 from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import Codec
-from gompfs.codec.reference import decode_payload
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive

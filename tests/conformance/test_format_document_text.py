@@ -1,7 +1,7 @@
 """Reads the text of an archive with docs/format.md: files, and their words.
 
 Where things lie, what the fields of heads and blocks are, and which files a splitter ends, comes from the document.
-The reference decoder expands symbols; test_tadoc_example.py compares it with the document.
+The decoder of tests/oracle expands symbols; test_tadoc_example.py compares it with the document.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import NamedTuple
 import pytest
 from forged_index import index_image
 from format_tables import FormatTables
+from oracle.tadoc import GlobalWords, Part, decode_tadoc, join_root, read_block, read_head, read_words
 from test_format_document import align, consecutive_blocks, decode_block, unpack
 from tree_helpers import add, pack
 from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import Codec
-from gompfs.codec.reference_tadoc import GlobalWords, Part, decode_tadoc, join_root, read_block, read_head, read_words
 
 TABLES = FormatTables()
 BLOCK_SIZE = 1 << 14

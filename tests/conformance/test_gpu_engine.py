@@ -10,16 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from mutations import mutate
+from oracle.block import build_block
 from payloads import CODECS, CORPUS, contents
 
-from gompfs.codec import (
-    BLOCK_HEADER_SIZE,
-    BlockStatus,
-    Codec,
-    CodecOptions,
-    build_block,
-    parse_block_header,
-)
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, parse_block_header
 from gompfs.engine import Engine, select_engine
 from gompfs.engine.auto import AutoEngine
 from gompfs.errors import EngineUnavailableError

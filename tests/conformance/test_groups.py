@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from oracle.constants import MAX_GROUP_SIZE_LOG2, MIN_GROUP_SIZE_LOG2
+from oracle.payload import read_payload
 from payloads import CODECS, CORPUS, breaks_of_dependency_elimination, decode_natively
 
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
-from gompfs.codec.constants import MAX_GROUP_SIZE_LOG2, MIN_GROUP_SIZE_LOG2
-from gompfs.codec.reference import read_payload
 from gompfs.engine import select_engine
 from gompfs.errors import OptionError
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from native_builds import run_kernels_program
+from oracle.payload import read_payload
 from payloads import CODECS, CORPUS, contents, encode
 from tool_modules import tool_module
 
 from gompfs.codec import Codec
-from gompfs.codec.reference import read_payload
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,11 @@ import random
 from itertools import pairwise
 
 import pytest
+from oracle.payload import read_payload
 from payloads import CODECS, CORPUS, breaks_of_dependency_elimination, decode_natively, encode
 
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.codec.codecs import MAX_LEVEL, MIN_LEVEL
-from gompfs.codec.reference import read_payload
 from gompfs.engine import select_engine
 
 LEVELS = range(MIN_LEVEL, MAX_LEVEL + 1)

@@ -10,13 +10,12 @@ import pytest
 from both_decoders import decode_tadoc, read_block, read_head, read_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle.constants import MAX_EXPANSION_SIZE, NUM_CLASSES
+from oracle.numbers import class_base, class_of, num_extra_bits
+from oracle.tadoc import join_root
 from payloads import CORPUS
 from tadoc_builder import BuiltPart, GlobalTokens, build_part, common_tokens
 from tadoc_grammar import MAX_LEVEL, Grammar, Piece, Rule, Symbol, Token, make_grammar, tokens_of
-
-from gompfs.codec.constants import MAX_EXPANSION_SIZE, NUM_CLASSES
-from gompfs.codec.reference_tadoc import join_root
-from gompfs.codec.reference_tadoc_numbers import class_base, class_of, num_extra_bits
 
 WORD_RULES = ("identifiers", "whitespace", "letters")
 ALICE = (CORPUS / "carroll" / "alice29.txt").read_bytes()

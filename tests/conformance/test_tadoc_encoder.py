@@ -16,15 +16,15 @@ import pytest
 from both_decoders import decode_tadoc, open_block, read_block, read_head, read_words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle.block import check_block
+from oracle.payload import decode_payload
+from oracle.tadoc import GlobalWords, Part, join_root
 from payloads import CORPUS
 from tadoc_grammar import SPLITTER, Piece, Token, tokens_of
 from xxhash import xxh3_64_intdigest
 
 from gompfs._native.parts import PartsBuilder
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockHeader, BlockStatus, Codec
-from gompfs.codec.block import check_block
-from gompfs.codec.reference import decode_payload
-from gompfs.codec.reference_tadoc import GlobalWords, Part, join_root
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_characters
 

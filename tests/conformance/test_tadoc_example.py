@@ -10,14 +10,14 @@ from pathlib import Path
 
 from both_decoders import decode_tadoc, read_block, read_head, read_words
 from format_tables import FormatTables
+from oracle.numbers import class_base, class_of, num_extra_bits
+from oracle.streams import read_sub_blocks
+from oracle.tadoc import Part, join_root
 from tadoc_builder import GlobalTokens, build_part
 from tadoc_grammar import SPLITTER, Grammar, Piece, Rule, Token
 from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import BLOCK_HEADER_SIZE
-from gompfs.codec.reference_streams import read_sub_blocks
-from gompfs.codec.reference_tadoc import Part, join_root
-from gompfs.codec.reference_tadoc_numbers import class_base, class_of, num_extra_bits
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
 EXAMPLE = DOCUMENT.partition("\n## 14. Example of text\n")[2].partition("\n## 15. ")[0]

@@ -10,13 +10,12 @@ from collections.abc import Callable
 import pytest
 from both_decoders import decode_tadoc, read_head, read_words
 from mutations import mutate
+from oracle.constants import MAX_POOL_SIZE, WORD_RESTART
+from oracle.sequences import DecodedPayload, PayloadError, Sequence
 from payload_builder import build_bit
 from tadoc_builder import BuiltPart, GlobalTokens, build_block, build_part
 from tadoc_grammar import Piece, make_grammar, tokens_of
 from tadoc_heads import head_of_rules, head_of_words
-
-from gompfs.codec.constants import MAX_POOL_SIZE, WORD_RESTART
-from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
 
 NO_WORDS = read_words(bytes(8))
 NUM_MUTATIONS = 3000

@@ -16,14 +16,13 @@ from dataclasses import dataclass, replace
 import pytest
 from mutations import mutate
 from native_builds import tadoc_program
+from oracle.constants import MAX_BLOCK_SIZE
+from oracle.sequences import PayloadError
+from oracle.tadoc import Part, decode_tadoc, read_head, read_words
 from payloads import CORPUS
 from tadoc_builder import GlobalTokens, build_part
 from tadoc_grammar import Piece, make_grammar, tokens_of
 from xxhash import xxh3_64_intdigest
-
-from gompfs.codec.constants import MAX_BLOCK_SIZE
-from gompfs.codec.reference_tadoc import Part, decode_tadoc, read_head, read_words
-from gompfs.codec.sequences import PayloadError
 
 ALICE = (CORPUS / "carroll" / "alice29.txt").read_bytes()
 QUICK, MANY = 2000, 100_000

@@ -46,15 +46,14 @@ def test_a_failed_batch_counts_time_only() -> None:
     assert work.seconds == seconds
 
 
-@pytest.mark.parametrize("name", ["cpu", "reference"])
-def test_engines_count_what_they_decode(name: str) -> None:
-    engine: Engine = select_engine(name)
+def test_engines_count_what_they_decode() -> None:
+    engine: Engine = select_engine("cpu")
     stream = bytes(range(200)) * 1000
-    encoded = select_engine("cpu").encode_blocks(stream, 1 << 14, CodecOptions(Codec.GOMPRESSO_BIT))
+    encoded = engine.encode_blocks(stream, 1 << 14, CodecOptions(Codec.GOMPRESSO_BIT))
     blocks = [block.data for block in encoded]
     for _ in range(2):
         engine.decode_blocks(blocks, memoryview(bytearray(200_000)))
     ((decoder, work),) = engine.decode_work.items()
-    assert decoder == name
+    assert decoder == "cpu"
     assert (work.num_blocks, work.num_bytes) == (2 * len(blocks), 400_000)
     assert work.seconds > 0

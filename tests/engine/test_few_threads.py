@@ -8,7 +8,8 @@ import sys
 _DECODE = """
 import resource
 from pathlib import Path
-from gompfs.codec import BlockStatus, Codec, build_block
+from oracle.block import build_block
+from gompfs.codec import BlockStatus, Codec
 from gompfs.engine import select_engine
 
 content = bytes(range(256)) * 256

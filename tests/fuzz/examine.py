@@ -35,7 +35,7 @@ from pathlib import Path
 
 from examine_uses import uses
 from kernel import mounted, use
-from oracle import MAX_SIZE, OracleError, Reading, TooMuchError, count_lines, read_archive
+from oracle.archive import MAX_SIZE, OracleError, Reading, TooMuchError, count_lines, read_archive
 
 from gompfs.cli.application import run
 from gompfs.errors import GompfsError

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet  # noqa: F401 (here, so that forked children need not load it)
-from oracle import MAX_SIZE, OracleError, TooMuchError, read_archive
+from oracle.archive import MAX_SIZE, OracleError, TooMuchError, read_archive
 
 import gompfs
 from gompfs.errors import GompfsError

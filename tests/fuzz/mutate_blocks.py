@@ -7,13 +7,14 @@ import struct
 from unittest import mock
 
 from mutations import mutate as mutate_bytes
+from oracle.archive import BLOCK_FIELDS, BLOCK_HEADER_SIZE
+from oracle.payload import PayloadError, decode_payload, read_payload
+from oracle.sequences import DecodedPayload, Sequence
 from payload_builder import build_bit, build_byte
-from taken_apart import BLOCK_FIELDS, BLOCK_HEADER_SIZE, TakenApart, Where, seal
+from taken_apart import TakenApart, Where, seal
 from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import Codec
-from gompfs.codec.reference import PayloadError, decode_payload, read_payload
-from gompfs.codec.sequences import DecodedPayload, Sequence
 
 EXTREMES = (0, 1, 2, 3, 31, 32, 127, 128, 255, 256, 65535, 65536, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 _HEADER_SIZES = {1: 16, 2: 24, 5: 24}

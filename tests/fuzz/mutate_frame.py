@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from taken_apart import SUPERBLOCK_FIELDS, TakenApart, with_checksum
+from oracle.archive import SUPERBLOCK_FIELDS
+from taken_apart import TakenApart, with_checksum
 
 from gompfs.format import FOOTER_SIZE
 

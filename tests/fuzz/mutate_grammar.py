@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Callable
 
 from grammar_numbers import GrammarNumbers, Part, read_numbers
-from taken_apart import BLOCK_HEADER_SIZE, TakenApart
+from oracle.archive import BLOCK_HEADER_SIZE
+from oracle.payload import decode_payload
+from taken_apart import TakenApart
 
 from gompfs.codec import Codec
-from gompfs.codec.reference import decode_payload
 
 _NUMBERS = (
     0,

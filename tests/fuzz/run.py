@@ -41,7 +41,7 @@ if __name__ == "__main__":
 
 from examine import Examination, remove
 from mutate import STRUCTURES, make_mutant
-from oracle import generation_ends, read_archive
+from oracle.archive import generation_ends, read_archive
 from processes import run_as_processes, run_real_mount
 from seeds import SEEDS, read_seed
 from watch import Watch

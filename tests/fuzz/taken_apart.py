@@ -13,15 +13,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from oracle.archive import BLOCK_FIELDS, FOOTER_FIELDS, HEADER_FIELDS, SUPERBLOCK_FIELDS
 from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.format import NUM_COPIES, TrailerPosition, align, encode_image, find_newest
-
-BLOCK_FIELDS = struct.Struct("<4sB3sIIQ")  # magic, codec, reserved, payload size, uncompressed size, content checksum
-BLOCK_HEADER_SIZE = 32
-SUPERBLOCK_FIELDS = struct.Struct("<8sII16sQQQ")
-HEADER_FIELDS = struct.Struct("<8sII16sQQQ")
-FOOTER_FIELDS = struct.Struct("<8sII16sQQQQQQQ")
 
 _MASK = (1 << 64) - 1
 _MAX_STEPS = 5000  # steps of 1,000 SQLite instructions

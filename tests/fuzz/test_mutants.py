@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from mutate import STRUCTURES, make_mutant
-from oracle import read_archive
+from oracle.archive import read_archive
 from run import Options, Result, run_campaign
 from seeds import SEEDS, read_seed
 

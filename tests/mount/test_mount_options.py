@@ -336,6 +336,5 @@ def test_users_do_not_see_the_names_of_trusted_attributes(mount, tmp_path: Path)
 
 
 def test_the_engine_and_its_memory(mount, archive: Path) -> None:
-    for engine in ("reference", "cpu"):
-        mounted = mount(archive, f"engine={engine},gpu_memory=64M")
-        assert f"\nengine\t{engine}\n" in (mounted / "stats/info").read_text()
+    mounted = mount(archive, "engine=cpu,gpu_memory=64M")
+    assert "\nengine\tcpu\n" in (mounted / "stats/info").read_text()

@@ -22,9 +22,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("passthrough_size=64M",), ("engine=reference",), ("verify",), ("cache_size=32K",)]
-)
+@pytest.mark.parametrize("options", [(), ("passthrough_size=64M",), ("verify",), ("cache_size=32K",)])
 def test_reads(options: tuple[str, ...], tree: Path, tmp_path: Path, mount) -> None:
     mounted = mount(tmp_path / "a.gomp", *options)
     content = (tree / "texts/0").read_bytes()

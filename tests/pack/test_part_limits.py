@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from oracle.constants import MAX_PART_SYMBOLS, MAX_POOL_SIZE
 
 from gompfs._native.codec import decode_blocks
 from gompfs._native.grammar import WordRule
 from gompfs._native.parts import PartsBuilder
 from gompfs.codec import Codec
-from gompfs.codec.constants import MAX_PART_SYMBOLS, MAX_POOL_SIZE
 
 _MAX_LEVELS = 31
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from forged_index import forge_index
 from manifests import GOLDEN, GOLDEN_ARCHIVES
+from oracle.block import build_block
 from tree_helpers import Seen, add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
-from gompfs.codec import BLOCK_HEADER_SIZE, build_block, parse_block_header
+from gompfs.codec import BLOCK_HEADER_SIZE, parse_block_header
 from gompfs.engine import select_engine
 from gompfs.model import MAX_TIME_NS
 from gompfs.options import PackOptions

@@ -8,13 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from oracle.constants import MAX_EXPANSION_SIZE
 from tree_helpers import add, list_archive, list_directory, pack, write_files
 
 from gompfs._native.grammar import WordRule
 from gompfs._native.parts import PartsBuilder
 from gompfs.archive import Archive
 from gompfs.cli.application import run
-from gompfs.codec.constants import MAX_EXPANSION_SIZE
 from gompfs.model import PartKind
 from gompfs.verify import verify_archive
 

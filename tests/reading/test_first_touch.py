@@ -13,6 +13,7 @@ from types import FrameType
 import pytest
 from fake_device import Device, reply
 from fake_device import request as any_request
+from head_engine import HeadEngine
 from tree_helpers import pack
 
 from gompfs.archive import Archive
@@ -81,9 +82,9 @@ def test_files_that_are_not_there_are_forwarded(archive_path: Path) -> None:
 
 
 def test_another_engine_decodes_for_threads_of_the_mount(archive_path: Path, tree: Path) -> None:
-    with Archive(archive_path, engine=select_engine("reference")) as archive:
+    with Archive(archive_path, engine=HeadEngine()) as archive:
         ino = archive.resolve("07").ino
         with closing(Device(archive.blocks.reader)) as device:
             assert device.ask(read(ino, 4096)) == reply((tree / "07").read_bytes()[:4096])
             assert device.forwarded == []
-            assert archive.engine.decode_work["reference"].num_blocks > 0
+            assert archive.engine.decode_work["heads"].num_blocks > 0

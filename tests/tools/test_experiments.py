@@ -14,11 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from oracle.payload import read_payload
 from tool_modules import ROOT, tool_module
 from tree_helpers import PACKAGE_PARENT
 
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
-from gompfs.codec.reference import read_payload
 from gompfs.engine import select_engine
 from gompfs.gpu.device.kernels import SHARED_BYTES
 

@@ -26,6 +26,7 @@ from gompfs.gpu.decode.head_store import pack_head
 from gompfs.gpu.decode.layout import OUTPUT_ALIGNMENT
 from gompfs.options import GpuOptions, PackOptions
 from gompfs.pack import open_source, pack_archive
+from gompfs.threads import default_threads
 
 from .device import OUTPUT_BYTES, check, describe_device, time_copy_to_host, time_on_device, time_on_host
 from .report import Report
@@ -120,8 +121,7 @@ def _read(archive: Archive, path: Path, name: str, max_size: int) -> TextBlocks:
 
     def heads() -> PartHeads:
         with closing(LocalFile.open(path)) as file:
-            opened = open_part_heads(file, select_engine("cpu"), archive.segments, archive.sections, archive.block_size)
-        assert isinstance(opened, PartHeads)
+            opened = open_part_heads(file, default_threads(), archive.segments, archive.sections, archive.block_size)
         for index in range(len(archive.stored.stored_heads)):
             opened.words(index)
         return opened

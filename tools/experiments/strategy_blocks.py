@@ -12,7 +12,6 @@ import cupy
 import numpy as np
 
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, parse_block_header
-from gompfs.codec.constants import FLAG_DEPENDENCY_ELIMINATION
 from gompfs.gpu.device.kernels import SHARED_BYTES, compile_options, read_source
 
 from .rounds import Rounds
@@ -74,7 +73,7 @@ class StrategyBlocks:
         self._codec = headers[0].codec
         block_size = headers[0].uncompressed_size
         assert {(header.codec, header.uncompressed_size) for header in headers} == {(self._codec, block_size)}
-        self._has_elimination = all(block[BLOCK_HEADER_SIZE] & FLAG_DEPENDENCY_ELIMINATION for block in blocks)
+        self._has_elimination = all(block[BLOCK_HEADER_SIZE] & 1 for block in blocks)
         sizes = np.array([header.payload_size for header in headers], np.int64)
         padded = -(-sizes // _PAYLOAD_ALIGNMENT) * _PAYLOAD_ALIGNMENT
         ends = np.cumsum(padded)

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gompfs._native.codec import parse_sequences
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
-from gompfs.codec.constants import MAX_LITERAL_BITS, NUM_SUB_BLOCKS
-from gompfs.codec.reference import read_payload
+from gompfs.codec.constants import NUM_SUB_BLOCKS
 from gompfs.engine.cpu import CpuEngine
 from gompfs.gpu.device.kernels import SHARED_BYTES
 from tools.bench.blocks import read_blocks
@@ -28,8 +28,9 @@ from .shared_library import build_library
 LIMITS = range(8, 16)
 SUB_BLOCKS = (1, 4, 8, 16, 32, 64, 128)
 RUNS = (4, 8, 16, 32, 64)  # consecutive sequences of a sub-block; the paper has 16
+MAX_LITERAL_BITS = 10
 _LEVEL = 6
-_MOST_BLOCKS = 64  # the Python decoder, which lists the sequences, takes 0.1 s for each
+_MOST_BLOCKS = 64
 
 # An H200. Decode tables have two bytes an entry.
 _SHARED_PER_MULTIPROCESSOR = 228 << 10
@@ -76,10 +77,17 @@ def simulate_blocks(blocks: Sequence[bytes]) -> list[SimulatedBlock]:
     for content in blocks:
         (block,) = CpuEngine().encode_blocks(content, len(content), options)
         if block.codec is Codec.GOMPRESSO_BIT:
-            payload = read_payload(block.codec, block.data[BLOCK_HEADER_SIZE:], len(content))
-            sequences = np.array(payload.sequences, np.uint32).ravel()
-            found.append(SimulatedBlock(sequences, payload.literals, len(content)))
+            found.append(SimulatedBlock(*_parse_block(content), len(content)))
     return found
+
+
+def _parse_block(content: bytes) -> tuple[NDArray[np.uint32], bytes]:
+    """Returns the sequences (three numbers for each) and literals of a block."""
+    packed = np.frombuffer(parse_sequences(content, Codec.GOMPRESSO_BIT, _LEVEL, False), np.uint64)
+    fields = [packed >> 44, packed >> 32 & 0xFFF, packed & 0xFFFFFFFF]  # lengths of literals and match, match_offset
+    sequences = np.stack(fields, 1).astype(np.uint32)
+    is_literal = np.repeat(np.tile([True, False], len(sequences)), sequences[:, :2].ravel())
+    return sequences.ravel(), np.frombuffer(content, np.uint8)[is_literal].tobytes()
 
 
 def measure_sweeps(path: Path, block_size: int, every: int) -> list[Report]:

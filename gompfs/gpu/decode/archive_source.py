@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class StoredBlocks(Protocol):
     """The compressed blocks of an archive: gompfs.archive.stored_blocks.StoredBlocks."""
 
     @property
-    def heads(self) -> object:
+    def heads(self) -> PartHeads:
         """What opens heads on the host."""
 
     @property
@@ -136,7 +136,7 @@ class ArchiveSource:
         """See BlockSource.decode."""
         wanted = numbers.tolist()
         blocks = self._archive.stored.read_compressed(wanted)
-        symbols, statuses = cast("PartHeads", self._archive.stored.heads).open(wanted)
+        symbols, statuses = self._archive.stored.heads.open(wanted)
         sizes = self.uncompressed_sizes[numbers].tolist()
         decoded = decode_on_host(blocks, out, sizes, symbols, verify=verify, num_threads=self._num_threads)
         return [BlockStatus(of_head) or of_block for of_head, of_block in zip(statuses, decoded, strict=True)]

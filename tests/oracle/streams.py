@@ -6,8 +6,8 @@ from collections.abc import Callable
 from collections.abc import Sequence as Items
 from typing import TypeVar
 
-from gompfs.codec.constants import NUM_SUB_BLOCKS
-from gompfs.codec.sequences import PayloadError
+from oracle.constants import NUM_SUB_BLOCKS
+from oracle.sequences import PayloadError
 
 Item = TypeVar("Item")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from gompfs.codec.constants import (
+from oracle.constants import (
     BIT_HEADER_SIZE,
     BIT_PADDING,
     FLAG_DEPENDENCY_ELIMINATION,
@@ -35,8 +35,8 @@ from gompfs.codec.constants import (
     NUM_TOKEN_SYMBOLS,
     OFFSET_SYMBOL_REPEAT,
 )
-from gompfs.codec.reference_streams import BitReader, CanonicalCode, SubBlocks, read_sub_blocks
-from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
+from oracle.sequences import DecodedPayload, PayloadError, Sequence
+from oracle.streams import BitReader, CanonicalCode, SubBlocks, read_sub_blocks
 
 _HEADER = struct.Struct("<BBBBIIIII")
 

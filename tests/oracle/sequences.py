@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class PayloadError(ValueError):
-    """The codec cannot decode a payload. Engines turn this error into BlockStatus.BAD_PAYLOAD."""
+    """The codec cannot decode a payload."""
 
 
 class Sequence(NamedTuple):

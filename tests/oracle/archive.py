@@ -1,8 +1,8 @@
 """A slow reading of an archive from docs/format.md: what gompfs should return if it returns anything.
 
-It reads whole tables, decodes blocks with the reference decoders, and counts words in Python. Its result is compared
-only with gompfs results that are not errors, since gompfs may refuse an archive for reasons that this reading does not
-check.
+It reads whole tables, decodes blocks with the decoders of this package, and counts words in Python. Its result is
+compared only with gompfs results that are not errors, since gompfs may refuse an archive for reasons that this reading
+does not check.
 """
 
 from __future__ import annotations
@@ -17,14 +17,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from taken_apart import BLOCK_FIELDS, BLOCK_HEADER_SIZE, FOOTER_FIELDS, HEADER_FIELDS, SUPERBLOCK_FIELDS
 from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.codec import BlockStatus, Codec
-from gompfs.codec.reference import PayloadError, decode_payload
-from gompfs.codec.reference_heads import ReferencePartHeads, SegmentHeads
-from gompfs.codec.reference_tadoc import Part, decode_tadoc
 from gompfs.grammar.reference import split_words
+from oracle.heads import PartHeads, SegmentHeads
+from oracle.payload import PayloadError, decode_payload
+from oracle.tadoc import Part, decode_tadoc
+
+BLOCK_FIELDS = struct.Struct("<4sB3sIIQ")  # magic, codec, reserved, payload size, uncompressed size, content checksum
+BLOCK_HEADER_SIZE = 32
+SUPERBLOCK_FIELDS = struct.Struct("<8sII16sQQQ")
+HEADER_FIELDS = struct.Struct("<8sII16sQQQ")
+FOOTER_FIELDS = struct.Struct("<8sII16sQQQQQQQ")
 
 MAX_SIZE = 8 << 20  # of files whose content is read, in bytes
 _MAX_ENTRIES = 200_000
@@ -69,7 +74,7 @@ class Reading:
     binary: set[int] = field(default_factory=set)
     words: str = ""
     _starts: list[int] = field(default_factory=list)
-    _heads: ReferencePartHeads | None = None
+    _heads: PartHeads | None = None
 
     @functools.cached_property
     def paths(self) -> dict[bytes, Entry]:
@@ -297,9 +302,7 @@ def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int,
             heads.append(SegmentHeads(first_blocks, offsets, of_heads, uses_dictionary, places))
     if heads:
         dictionary = _section_places(connection, "dictionary", block_size).get(0, ([], (), ()))[:2]
-        reading._heads = ReferencePartHeads(
-            heads, dictionary, lambda offset, size: content[offset : offset + size], 1 << 24
-        )
+        reading._heads = PartHeads(heads, dictionary, lambda offset, size: content[offset : offset + size], 1 << 24)
     reading._starts = [block[0] for block in reading.blocks]
 
 
@@ -334,7 +337,7 @@ def _check(values: Iterable[object], *kinds: type) -> None:
 
 @functools.lru_cache(20_000)
 def _decoded(raw: bytes, uncompressed_size: int) -> tuple[bytes, bool] | None:
-    """Decodes a block by the reference decoders.
+    """Decodes a block.
 
     Returns its content and whether the checksum is right, or None if damaged.
     """

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gompfs.codec.constants import CLASS_LENGTH_BITS, MAX_CLASS_BITS, NUM_CLASS_LENGTHS_BITS, NUM_CLASSES
-from gompfs.codec.reference_streams import BitReader, CanonicalCode
-from gompfs.codec.sequences import PayloadError
+from oracle.constants import CLASS_LENGTH_BITS, MAX_CLASS_BITS, NUM_CLASS_LENGTHS_BITS, NUM_CLASSES
+from oracle.sequences import PayloadError
+from oracle.streams import BitReader, CanonicalCode
 
 
 def class_base(number_class: int) -> int:

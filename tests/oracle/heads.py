@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from gompfs.codec.block import BlockStatus, Buffer, check_block
+from gompfs.codec.block import BlockStatus, Buffer
 from gompfs.codec.codecs import Codec
-from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_DICTIONARY_SIZE, MAX_HEAD_PAYLOAD
-from gompfs.codec.reference import decode_payload
-from gompfs.codec.reference_tadoc import GlobalWords, Part, read_head, read_words
-from gompfs.codec.sequences import PayloadError
 from gompfs.codec.words import max_word_bytes
+from oracle.block import check_block
+from oracle.constants import BLOCK_HEADER_SIZE, MAX_DICTIONARY_SIZE, MAX_HEAD_PAYLOAD
+from oracle.payload import decode_payload
+from oracle.sequences import PayloadError
+from oracle.tadoc import GlobalWords, Part, read_head, read_words
 
 BlockRanges = tuple[Sequence[int], Sequence[int]]
 """The archive_offset and compressed_size of each block of a section."""
@@ -44,7 +45,7 @@ class SegmentHeads(NamedTuple):
     words: WordRanges
 
 
-class ReferencePartHeads:
+class PartHeads:
     """The heads of an archive's parts, decoded when a block needs them. Any number of threads may use it."""
 
     def __init__(

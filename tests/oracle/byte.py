@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from gompfs.codec.constants import (
+from oracle.constants import (
     BYTE_HEADER_SIZE,
     BYTE_LITERAL_ESCAPE,
     BYTE_MATCH_ESCAPE,
@@ -15,7 +15,7 @@ from gompfs.codec.constants import (
     MAX_GROUP_SIZE_LOG2,
     MIN_GROUP_SIZE_LOG2,
 )
-from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
+from oracle.sequences import DecodedPayload, PayloadError, Sequence
 
 _HEADER = struct.Struct("<BBHIII")
 

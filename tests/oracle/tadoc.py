@@ -6,18 +6,18 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gompfs.codec.constants import (
+from oracle.constants import (
     BIT_PADDING,
     MAX_BLOCK_SIZE,
     MAX_SIZE_WIDTH,
     TADOC_HEADER_SIZE,
     TADOC_MAX_OVERHEAD,
 )
-from gompfs.codec.reference_streams import read_sub_blocks
-from gompfs.codec.reference_tadoc_head import Part, read_head
-from gompfs.codec.reference_tadoc_numbers import symbol_of_rank
-from gompfs.codec.reference_tadoc_words import GlobalWords, read_words
-from gompfs.codec.sequences import PayloadError
+from oracle.head import Part, read_head
+from oracle.numbers import symbol_of_rank
+from oracle.sequences import PayloadError
+from oracle.streams import read_sub_blocks
+from oracle.words import GlobalWords, read_words
 
 __all__ = ["BlockSymbols", "GlobalWords", "Part", "decode_tadoc", "join_root", "read_block", "read_head", "read_words"]
 

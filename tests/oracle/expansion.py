@@ -6,9 +6,9 @@ a single space between two words needs no symbol.
 
 from __future__ import annotations
 
-from gompfs.codec.constants import MAX_EXPANSION_SIZE
-from gompfs.codec.reference_tadoc_words import SPACE
-from gompfs.codec.sequences import PayloadError
+from oracle.constants import MAX_EXPANSION_SIZE
+from oracle.sequences import PayloadError
+from oracle.words import SPACE
 
 
 class Expansions:

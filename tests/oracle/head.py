@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from gompfs.codec.constants import (
+from oracle.bit import read_bit_payload
+from oracle.constants import (
     BIT_PADDING,
     HEAD_HEADER_SIZE,
     MAX_HEAD_PAYLOAD,
@@ -22,12 +23,11 @@ from gompfs.codec.constants import (
     NUM_HEAD_ARRAYS,
     NUM_LEVELS_BITS,
 )
-from gompfs.codec.reference_bit import read_bit_payload
-from gompfs.codec.reference_streams import BitReader, SubBlocks, read_sub_blocks
-from gompfs.codec.reference_tadoc_expansion import Expansions
-from gompfs.codec.reference_tadoc_numbers import ClassCode, rank_symbols, read_class_code, symbol_of_rank
-from gompfs.codec.reference_tadoc_words import GlobalWords, cut_separators, split_words
-from gompfs.codec.sequences import PayloadError
+from oracle.expansion import Expansions
+from oracle.numbers import ClassCode, rank_symbols, read_class_code, symbol_of_rank
+from oracle.sequences import PayloadError
+from oracle.streams import BitReader, SubBlocks, read_sub_blocks
+from oracle.words import GlobalWords, cut_separators, split_words
 
 _HEADER = struct.Struct("<8I3H2B")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 
-from gompfs.codec.constants import WORD_RESTART
-from gompfs.codec.sequences import PayloadError
+from oracle.constants import WORD_RESTART
+from oracle.sequences import PayloadError
 
 _COUNTS = struct.Struct("<II")
 SPACE = b" "

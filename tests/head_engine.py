@@ -1,13 +1,15 @@
-"""An engine that opens the heads of parts itself, as that of a GPU does, but on the CPU."""
+"""An engine as that of a GPU: it decodes for all readers and opens the heads of parts itself, but on the CPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+from oracle.block import check_block
 
 from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus
-from gompfs.codec.block import Buffer, check_block
+from gompfs.codec.block import Buffer
 from gompfs.codec.codecs import Codec
 from gompfs.codec.stored_head import StoredHead
 from gompfs.engine.cpu import CpuEngine
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 class HeadEngine(CpuEngine):
     """Takes heads that are not opened yet."""
+
+    name = "heads"
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
         """See Engine.decodes_on_cpu."""
@@ -37,8 +41,7 @@ class HeadEngine(CpuEngine):
         verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
-        heads = cast("Sequence[StoredHead | None]", symbols or [None] * len(blocks))
-        opened = [(None, BlockStatus.OK) if head is None else self._open(head) for head in heads]
+        opened = [self._open(each) for each in symbols or [None] * len(blocks)]
         found = super().decode_blocks(blocks, out, sizes=sizes, symbols=[table for table, _ in opened], verify=verify)
         statuses = [status or decoded for (_, status), decoded in zip(opened, found, strict=True)]
         assert sizes is not None
@@ -49,8 +52,10 @@ class HeadEngine(CpuEngine):
             position += size
         return statuses
 
-    def _open(self, head: StoredHead) -> tuple[SymbolTable | None, BlockStatus]:
+    def _open(self, head: PartSymbols | None) -> tuple[SymbolTable | None, BlockStatus]:
         """Opens a head with the core. What a device would read must be there, too."""
+        if not isinstance(head, StoredHead):
+            return head, BlockStatus.OK
         symbols, status = head.open_on_host()
         header, read_status = check_block(head.read())
         if status in {BlockStatus.OK, BlockStatus.BAD_PAYLOAD}:

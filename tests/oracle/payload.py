@@ -1,14 +1,11 @@
-"""Readable decoders of all codecs, written from docs/format.md.
-
-Tests compare the fast decoders with them.
-"""
+"""Decodes the payload of any codec, except gompresso-tadoc, which needs the head of its part."""
 
 from __future__ import annotations
 
 from gompfs.codec.codecs import Codec
-from gompfs.codec.reference_bit import read_bit_payload
-from gompfs.codec.reference_byte import read_byte_payload
-from gompfs.codec.sequences import DecodedPayload, PayloadError
+from oracle.bit import read_bit_payload
+from oracle.byte import read_byte_payload
+from oracle.sequences import DecodedPayload, PayloadError
 
 __all__ = ["PayloadError", "decode_payload", "read_payload"]
 

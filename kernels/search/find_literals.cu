@@ -13,8 +13,8 @@
 // Shared memory: 16 bytes, and the bitmap.
 // Requires: 32 bytes after the last block are readable.
 // Fails: never.
-// Oracle: native/search/match/literal_set_finder.h
-// (tests/conformance/test_search_kernels_on_host.py). Caller: gompfs/search/gpu/block_scan.py.
+// Oracle: native/search/match/literal_set_finder.h, in test_search_kernels_on_host.py.
+// Caller: gompfs/search/gpu/block_scan.py.
 #include "search/stream_text.cuh"
 #include "shared/search_tables.h"
 

@@ -27,7 +27,7 @@ def device_number(device: str) -> int | None:
 def host_memory(out: Any, size: int) -> NDArray[np.uint8]:
     """Returns the first `size` bytes of a buffer to write to: a NumPy array, a tensor, or an object with a buffer.
 
-    Raises ValueError if it is read-only, not contiguous or too small, TypeError if it is no buffer.
+    Raises ValueError if it is read-only, not contiguous or too small, and TypeError if it is not a buffer.
     """
     array = _as_array(out)
     if not array.flags.writeable or not array.flags.c_contiguous:

@@ -43,7 +43,7 @@ class Leftover:
 
 
 def cut_off(descriptor: int, leftover: Leftover, kept: Path | None) -> None:
-    """Cut the bytes off the archive open at `descriptor`, after copying them to the file `kept` unless it is None.
+    """Cut the bytes off the archive open at `descriptor`. If `kept` is not None, copy them to that file first.
 
     Raises PackError if `kept` exists with other bytes.
     """

@@ -1,7 +1,8 @@
 """Decides for each statistic whether the CPU computes it or a device on which the words stay, and remembers the times.
 
-With the engine `gpu`, the words are put on the device for the first question. With `auto`, this happens once statistics
-have taken the CPU longer than the start of a GPU, and then each kind of question goes to the side that was faster.
+With the engine `gpu`, the words are put on the device for the first question. With `auto`, this happens after
+statistics have used as much CPU time as starting a GPU takes. Then each kind of question goes to the engine that
+answered it faster.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Answering:
             return {key: replace(times) for key, times in self._times.items()}
 
     def describe_times(self) -> str:
-        """Returns who has answered what, and the mean time, as text for users."""
+        """Returns for each kind of question the engines that answered it and their mean times, as text for users."""
         described = [
             f"{kind}: {engine} {times.mean * 1e3:.1f} ms ({times.count})"
             for (kind, engine), times in sorted(self.all_times().items())

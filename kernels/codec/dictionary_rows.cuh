@@ -17,10 +17,10 @@ struct GpuDictionary {
     __device__ const u8* bytes() const { return reinterpret_cast<const u8*>(this + 1); }
 };
 
-// Takes the place of kNoDistance in the stored distances of matches from the dictionary. They
-// differ from it by less than kMaxRowOutput, so they are at least kLeastInDictionary; all others
-// are less. No such distance has kNoDistance's bit changed by the position in a chunk, so its
-// source is never taken for one in the chunk.
+// Stored distances of matches from the dictionary use this in place of kNoDistance. Such a distance
+// differs from kNoDistanceInDictionary by less than kMaxRowOutput, so it is at least
+// kLeastInDictionary; every other distance is smaller. The position in a chunk does not change the
+// bit kNoDistance of such a distance, so its source is never taken for one in the chunk.
 constexpr u32 kNoDistanceInDictionary = 1u << 30;
 constexpr u32 kLeastInDictionary = 1u << 29;
 static_assert(kNoDistance + kMaxRowOutput < kLeastInDictionary &&

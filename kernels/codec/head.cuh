@@ -1,4 +1,4 @@
-// The head of a part that one CTA opens: what it consists of, and where its arrays are.
+// The head of a part that one CTA opens: its fields, and the offsets of its arrays.
 //
 // A head is opened in five steps. (1) One warp decodes the arrays of the stream (head_arrays.cuh)
 // while another one decodes the token bytes and finds the words in them (head_tokens.cuh). (2) All
@@ -28,8 +28,8 @@ namespace gompfs {
 
 constexpr u32 kHeadWarps = 4;
 constexpr u32 kHeadThreads = kHeadWarps * kWarpSize;
-// More CTAs hide the time of loads from scattered places, even where registers spill. On an H200, 8
-// to 12 are equally fast.
+// More CTAs hide the latency of scattered loads, even if registers spill. On an H200, 8 to 12 are
+// equally fast.
 constexpr int kHeadCtasPerProcessor = 10;
 constexpr u32 kMaxLevels = (1 << kNumLevelsBits) - 1;
 constexpr u32 kMaxMaskedPrefix = 2 * kWarpSize - 1;
@@ -134,7 +134,7 @@ struct alignas(16) HeadShared {
     u32 level_rules[kMaxLevels + 1];  // the first rule of each level, and the end of the last
     u32 level_slots[kMaxLevels + 1];  // likewise in slots
     u32 tile_end;                     // of the last tile of a scan
-    u32 pool_end;                     // of what is in the pool so far
+    u32 pool_end;                     // of the bytes in the pool so far
     u32 scan[kHeadWarps];
     RowPieces pieces[kHeadWarps];
     // The steps that use these come one after another.

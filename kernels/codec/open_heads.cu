@@ -28,8 +28,8 @@ namespace gompfs {
 
 constexpr unsigned kHeadBytesPerCta = sizeof(HeadShared);
 
-// Sets the plan. Clears the arrays that steps fill at scattered places. Returns false in all
-// threads if the fields of the head are not valid. Ends with a barrier.
+// Sets the plan. Clears the arrays of which later steps fill only some elements. Returns false in
+// all threads if the fields of the head are not valid. Ends with a barrier.
 __device__ inline bool prepare(const HeadTask& task, HeadShared& shared) {
     HeadPlan& plan = shared.plan;
     bool is_valid = true;

@@ -63,8 +63,9 @@ class BestMatches {
 
     // Looks at a candidate.
     __device__ void follow(PositionSearch& search) const {
-        // Not below the position: kNoLink, or a link below the shift.
         const u32 source = search.link - search.shift();
+        // If `source` is not a position before this one, the link is kNoLink or smaller than the
+        // shift.
         if (source >= search.position || search.num_steps == 0) {
             search.state = SearchState::kEnded;
             return;

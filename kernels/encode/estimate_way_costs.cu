@@ -1,4 +1,4 @@
-// Estimates what the symbols of gompresso-bit cost in a block, for the backward parser: from the
+// Estimates the costs of the symbols of gompresso-bit in a block, for the backward parser: from the
 // sequences of the pass before, or in the first pass from the sums of sum_literal_costs.cu and
 // fixed costs.
 //

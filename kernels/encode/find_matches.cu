@@ -72,11 +72,11 @@ __device__ inline Search unpack_search(u64 packed) {
             static_cast<int>(packed >> kSearchGainShift)};
 }
 
-// What a search does after a comparison: it looks at the next candidate of the same chain, follows
-// the chain of a longer match, or has ended.
+// The next step of a search after a comparison: look at the next candidate of the same chain,
+// follow the chain of a longer match, or end.
 enum class Next { kCandidate, kChain, kNothing };
 
-// Compares the candidate at `source`, and stores the match if it is better. Returns what is next.
+// Compares the candidate at `source`, and stores the match if it is better. Returns the next step.
 template <typename Position>
 __device__ inline Next compare(const SearchInput<Position>& input, u32 source, Search& search) {
     const u32 limit = input.limit_of(search.position);
@@ -282,7 +282,7 @@ __device__ inline void search_block(const ParseBlock& block, const Text& text,
     add_short_matches(input, short_links, block.num_linked);
 }
 
-// Begins to use shared memory. Returns what is after the queues of the CTA's warps.
+// Begins to use shared memory. Returns the memory after the queues of the CTA's warps.
 __device__ inline uint4* start_sharing(FindShared& shared) {
     if (threadIdx.x == 0) {
         shared.next_share = 0;

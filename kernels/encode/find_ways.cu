@@ -1,9 +1,9 @@
-// Finds the cheapest ways from all positions of a block to its end, as
-// native/codec/bit_backward_parser.cpp does, which explains them.
+// Finds the cheapest ways from all positions of a block to its end.
+// native/codec/bit_backward_parser.cpp explains ways and finds the same.
 //
 // The lanes of a warp search the segments of a block at the same time, each from its end to its
-// begin. A ring in shared memory has what a lane knows of the next kRing positions; what is farther
-// away is read from device memory.
+// begin. A ring in shared memory has the costs of the next kRing positions of each lane; those of
+// later positions are read from device memory.
 //
 // Launch: a warp per block, kWayWarps blocks per CTA.
 // Mapping: lane i searches segment i.
@@ -26,7 +26,7 @@ constexpr u32 kWayWarps = 4;
 constexpr u32 kRing = 32;
 static_assert(kRing > kEachLength);
 
-// What a warp has in shared memory. The rings have a column for each lane.
+// The shared memory of a warp. The rings have a column for each lane.
 struct WaySearchShared {
     // Costs of tokens, shifted as those of items are.
     alignas(16) int token[kNumMatchClasses][kNumLiteralClasses];
@@ -135,7 +135,7 @@ __device__ inline void SegmentSearch::set_repeat(u32 position, u64 repeat) {
     ways_.repeats[(position - begin_) * kNumSegments + lane_id()] = repeat;
 }
 
-// What is gained if a match that ends here is repeated.
+// Returns the gain if the match that ends at `end` is repeated.
 __device__ inline int SegmentSearch::gain_of_repeat(u32 end, const WayMatch& match) {
     const u64 known = repeat_at(end);
     if (repeat_offset(known) == match.offset || end >= end_ || match.repeat_literals == 0) {

@@ -1,8 +1,8 @@
 // Bit streams written by many lanes at once.
 //
 // Each lane writes a contiguous range of bits. Two ranges may share the word in which one ends and
-// the next begins. So the first and the last word of a range are combined with what is there, and
-// must be zero before (clear_edges); the words between are stored.
+// the next begins. So the first and the last word of a range are cleared first (clear_edges), and
+// the lanes combine their bits with them; the words between are stored.
 #pragma once
 
 #include "shared/warp.cuh"

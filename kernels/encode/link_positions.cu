@@ -9,7 +9,7 @@
 //
 // Most of this needs no order. So the warps of a CTA do it at the same time, each for
 // kPositionsPerTurn positions. Then they take turns to read and change the table, which takes 100
-// cycles: a warp issues loads and stores in order, but need not wait for what it loads. A warp
+// cycles: a warp issues loads and stores in order, but need not wait for the loaded values. A warp
 // waits only for the one before it, so that the others go on.
 //
 // The table of a block is divided by the highest bits of the hash: so it fits into shared memory,

@@ -39,7 +39,7 @@ __device__ inline Match unpack_match(u64 packed) {
     return {low >> kMatchOffsetBits, low & kMatchOffsetMask, static_cast<int>(packed >> 32)};
 }
 
-// What a parser must know about the level and the codec: the fields of ParserSettings
+// Parameters of the level and the codec: the fields of ParserSettings
 // (native/bindings/codec_sequences.cpp) that a kernel needs.
 struct SearchRules {
     u32 chain_length;

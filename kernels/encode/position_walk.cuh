@@ -1,4 +1,4 @@
-// What the parser does from a position on, without dependency elimination: which matches it
+// The steps of the lazy parser from a position on, without dependency elimination: which matches it
 // searches and takes (native/codec/lazy_parser.cpp).
 #pragma once
 

@@ -121,8 +121,8 @@ struct SequenceWriter {
     }
 };
 
-// What a thread does, one after another: it walks twice, then it puts the right steps twice. Walks
-// are in one loop, so that the search is compiled once.
+// The phases of a thread: two walks, then two passes over the right steps, which count and write
+// them. Walks are in one loop, so that the search is compiled once.
 enum class Phase { kOwnSegment, kUntilMeeting, kCount, kWrite, kEnd };
 
 template <typename Position, bool kEntropyCoded>
@@ -273,8 +273,8 @@ class SegmentWalk {
         return false;
     }
 
-    // Finds the path from the walk from the start of the block to the walks that it meets. What is
-    // known of it grows to twice as many walks in each round.
+    // Finds the walks that the walk from the start of the block meets. Each round doubles the
+    // number of walks that are known.
     __device__ void mark_right_steps() {
         Segment& own = shared_.segments[threadIdx.x];
         const u32 next = walk_.is_at_end() ? kNoStep : next_segment_;
@@ -342,7 +342,7 @@ class SegmentWalk {
     bool walks_again_ = false;
 };
 
-// What the kernels get; the pointers are those of the batch.
+// The arguments of the kernels; the pointers are those of the batch.
 template <typename Position>
 struct SegmentBatch {
     const Position* links;

@@ -1,4 +1,5 @@
-// What the kernels of the backward parser know of each position of a block, in device memory.
+// Arrays in device memory with the costs, repeats and choices of each position of a block, which
+// the kernels of the backward parser use.
 #pragma once
 
 #include "encode/parse_batch.cuh"

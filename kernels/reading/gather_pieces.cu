@@ -1,4 +1,4 @@
-// Copies pieces of decoded blocks to their places in an output.
+// Copies pieces of decoded blocks to their offsets in an output.
 //
 // A piece begins at any byte of its block and of the output. Threads store 16 bytes at a multiple
 // of 16 in the output; they load these bytes as words of 4, and shift them together if the piece

@@ -1,8 +1,8 @@
 // Finds blocks in which one of many literals begins.
 //
-// A bitmap in shared memory tells for nearly all positions that none of the literals has its window
-// there. Where it may be, the window is looked up in a hash table, and the literals that have it
-// are compared, also over the ends of blocks. (In native/search, LiteralSetFinder does the same on
+// A bitmap in shared memory excludes nearly all positions: no literal has its window there. At the
+// others, the window is looked up in a hash table, and the literals that have it are compared, also
+// over the ends of blocks. (In native/search, LiteralSetFinder does the same on
 // the CPU with an automaton in place of the hash table.)
 //
 // Launch: one CTA of any number of whole warps per blocks_per_cta blocks.

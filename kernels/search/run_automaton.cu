@@ -95,7 +95,8 @@ class AutomatonSearch {
         return false;
     }
 
-    // The line may end in the next segment, whose thread does not look at what is before.
+    // The line may end in the next segment, whose thread does not read the bytes before its
+    // segment.
     __device__ void mark_long_line(u64 block, u32 end) const {
         found_[block] = 1;
         Cursor next{stream_, block, end};

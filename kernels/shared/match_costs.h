@@ -89,7 +89,7 @@ GOMPFS_FUNCTION int literal_cost(int log2_of_total, int log2_of_count) {
                                     : cost;
 }
 
-// What a match costs without its offset.
+// Returns the cost of a match without its offset.
 template <bool kEntropyCoded>
 GOMPFS_FUNCTION int match_length_cost(unsigned length) {
     if (kEntropyCoded) {

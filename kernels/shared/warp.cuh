@@ -35,8 +35,8 @@ __device__ inline void prefetch(const u8* address) {
 #endif
 }
 
-// Waits until another warp of the CTA has come to the same barrier, a number from 1 to 15. Each of
-// both then sees what the other has written to shared memory.
+// Waits until another warp of the CTA has come to the same barrier, a number from 1 to 15. Then
+// each of the two sees all writes of the other to shared memory.
 __device__ inline void meet_warp_at(u32 barrier) {
 #ifdef __CUDA_ARCH__
     asm volatile("bar.sync %0, 64;" ::"r"(barrier) : "memory");

@@ -14,10 +14,10 @@ namespace gompfs {
 // A block is cut into this many segments, which are searched independently: a lane of a warp takes
 // one.
 constexpr unsigned kNumSegments = 32;
-// The block is searched so many times, from the second time on with costs from the sequences that
-// were found before.
+// How often a block is searched: from the second pass on, costs come from the sequences that the
+// pass before found.
 constexpr unsigned kNumPasses = 3;
-// What a byte of the next segments costs in the first pass.
+// The cost of a byte of the next segments in the first pass.
 constexpr int kFirstByteCost = 2 * kCostOfBit;
 
 GOMPFS_FUNCTION unsigned segment_size(unsigned block_size) {
@@ -105,8 +105,9 @@ GOMPFS_FUNCTION int pack_item(int cost, unsigned candidate, unsigned length) {
 }
 GOMPFS_FUNCTION int cost_of_item(int item) { return (item >> kItemShift) - kItemBias; }
 
-// What the way from a position does after literals of a class, in 16 bits: the candidate and length
-// of the cheapest match, as in an item, and for each state of the class whether the match is taken.
+// A choice is the next step of the way from a position, after literals of a class, in 16 bits: the
+// candidate and length of the cheapest match, as in an item, and for each state of the class
+// whether the match is taken.
 GOMPFS_FUNCTION unsigned taken_bit(int state) { return 1u << (kItemShift + state_in_class(state)); }
 GOMPFS_FUNCTION unsigned choice_length(unsigned choice) {
     return kWayLengthMask - (choice & kWayLengthMask);
@@ -129,7 +130,7 @@ GOMPFS_FUNCTION unsigned repeat_literals(unsigned long long repeat) {
 GOMPFS_FUNCTION unsigned repeat_length(unsigned long long repeat) {
     return static_cast<unsigned>(repeat) >> (kWayOffsetBits + kRepeatLiteralBits);
 }
-// What a match with this offset gains.
+// Returns the gain of a match with this offset.
 GOMPFS_FUNCTION int repeat_gain(unsigned long long repeat, unsigned offset) {
     return repeat_offset(repeat) == offset ? static_cast<int>(repeat >> 32) : 0;
 }
@@ -162,7 +163,7 @@ GOMPFS_FUNCTION int way_cost(int cost_of_symbol, int num_extra_bits) {
     return (cost_of_symbol + kUnit / 2) / kUnit + kCostOfBit * num_extra_bits;
 }
 
-// The same in the first pass: what the codewords usually take in text, source code and records.
+// The same in the first pass: usual lengths of the codewords in text, source code and records.
 GOMPFS_FUNCTION int first_token_cost(int symbol) {
     const int literal_class = symbol / kNumMatchClasses, match_class = symbol % kNumMatchClasses;
     const int literal_bits = literal_class == 0                                               ? 1

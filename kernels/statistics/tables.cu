@@ -42,7 +42,7 @@ extern "C" __global__ void add_tables(const u32* from, const u32* to, const u64*
 }
 
 // Adds the counts of the tables of some owners to sums[item], each weights[owner] times. The sums
-// are what the files have (G-TADOC, algorithm 2). slot_starts is as in add_tables.
+// are the counts of all files (G-TADOC, algorithm 2). slot_starts is as in add_tables.
 // Mapping: a thread per slot; equal items add atomically.
 extern "C" __global__ void sum_tables(const u32* owners, const u64* slot_starts, u64 num_owners,
                                       const u64* table_starts, const u32* items, const u64* values,

@@ -1,4 +1,4 @@
-// Finds places in a dictionary that begin as the content to be encoded does.
+// Finds positions in a dictionary whose bytes equal the next bytes of the content.
 //
 // The table has buckets of four entries, which fill a quarter of a cache line. A bucket has the
 // four lowest addresses at which six bytes with its hash begin: a dictionary has its most useful

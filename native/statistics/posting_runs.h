@@ -86,7 +86,7 @@ class RunWriter {
     Run run_;
 };
 
-// Reads a run from the start of a chunk.
+// Reads the postings of a run, beginning with the first one of a chunk.
 class RunReader {
   public:
     RunReader(const Spill& spill, const Run& run, std::size_t chunk)

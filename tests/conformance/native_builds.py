@@ -179,7 +179,7 @@ def _headers() -> bytes:
 
 
 def run_cases_sanitized(name: str, *arguments: str) -> str:
-    """Runs a program of this directory on the sanitized `kernel_library` and returns what it prints."""
+    """Runs a program of this directory with the sanitized `kernel_library`, and returns its output."""
     environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     program = [sys.executable, Path(__file__).with_name(name), kernel_library(sanitized=True), *arguments]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)

@@ -198,7 +198,7 @@ class TakenApart:
         self.change_index(lambda index: index.execute(statement, (offsets[0], sizes, segment)))
 
     def places(self, where: Where) -> Places:
-        """Returns where the blocks of a row are."""
+        """Returns the offsets and sizes of the blocks that a row of `segment` or `section` describes."""
         columns = "archive_offset, compressed_sizes, "
         columns += "part_sizes" if len(where) == 1 else "uncompressed_size"
         ((offset, packed, size),) = self.rows(f"SELECT {columns} FROM {row_condition(where)}", *where)
@@ -212,7 +212,7 @@ class TakenApart:
         return Places(offsets, sizes, size)
 
     def set_places(self, where: Where, places: Places) -> None:
-        """Sets where the blocks of a row are. If they do not lie one after another, they are copied."""
+        """Sets the offsets and sizes of the blocks of a row. If they do not lie one after another, they are copied."""
         old = self.places(where)
         ends = [align(offset + size, 16) for offset, size in zip(places.offsets, places.sizes, strict=True)]
         if places.offsets[1:] != ends[:-1]:

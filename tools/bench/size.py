@@ -65,7 +65,7 @@ class _Measured:
 
 
 def measure_size(tree: Path, conditions: Conditions, options: SizeOptions) -> Report:
-    """Returns the table of a directory, which is read once first, so that packing finds it in the page cache."""
+    """Reads the directory once, so that packing finds it in the page cache; then returns its table."""
     tree = tree.resolve()
     size, sampler = read_all(tree), PageSampler(tree)
     if not sampler.size:

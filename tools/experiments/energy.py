@@ -66,7 +66,7 @@ def measure_energy(sample: Sample, engine: GpuEngine, seconds: float) -> list[Re
     _add_cpu_codecs(table, sample)
     report.notes += [
         (
-            "Watts are those of a device that works, joules what it takes above its rest. A GPU's row also has the "
+            "Watts are those of a device that works, joules those above its rest. A GPU's row also has the "
             "CPU, which waits for it."
         ),
         "GPU: from device memory to device memory; NVML's counter for the whole card, including its memory.",

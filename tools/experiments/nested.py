@@ -50,10 +50,10 @@ def resolve_row(row: Sequence[tuple[int, int, int]], start: int) -> list[int]:
     """
     waiting = []
     for literal_length, match_length, match_offset in row:
-        place = start + literal_length
-        start = place + match_length
+        position = start + literal_length
+        start = position + match_length
         if match_length:
-            waiting.append((place, match_length, place - match_offset + min(match_length, match_offset)))
+            waiting.append((position, match_length, position - match_offset + min(match_length, match_offset)))
     rounds = []
     while waiting:
         high_water_mark = waiting[0][0]

@@ -33,7 +33,7 @@ class Strategy(Enum):
     """How matches are copied; the values are suffixes of the kernels' names.
 
     SC, MRR and DE are rules for when a lane may copy its match: up to eight bytes a step, or one byte a step.
-    MRR_LAUNCHES has a kernel for each round of a batch. JUMP replaces pointers to bytes by pointers to their sources,
+    MRR_LAUNCHES has a kernel for each round of a batch. JUMP reoffsets pointers to bytes by pointers to their sources,
     until all bytes point to literals.
     """
 
@@ -77,15 +77,15 @@ class StrategyBlocks:
         sizes = np.array([header.payload_size for header in headers], np.int64)
         padded = -(-sizes // _PAYLOAD_ALIGNMENT) * _PAYLOAD_ALIGNMENT
         ends = np.cumsum(padded)
-        places = np.arange(repeats)[:, None] * ends[-1] + (ends - padded)
+        offsets = np.arange(repeats)[:, None] * ends[-1] + (ends - padded)
         payloads = b"".join(
             block[BLOCK_HEADER_SIZE:].ljust(size, b"\0") for block, size in zip(blocks, padded.tolist(), strict=True)
         )
         self._count = len(blocks) * repeats
         self._payloads = cupy.asarray(np.frombuffer(payloads * repeats + bytes(_PADDING), np.uint8))
-        self._places = cupy.asarray(places.ravel().astype(np.uint64))
+        self._offsets = cupy.asarray(offsets.ravel().astype(np.uint64))
         self._sizes = cupy.asarray(np.tile(sizes.astype(np.uint32), repeats))
-        self._output_places = cupy.asarray(np.arange(self._count, dtype=np.uint64) * np.uint64(block_size))
+        self._output_offsets = cupy.asarray(np.arange(self._count, dtype=np.uint64) * np.uint64(block_size))
         self._output_sizes = cupy.asarray(np.full(self._count, block_size, np.uint32))
         self.output = cupy.zeros(self._count * block_size + _PADDING, cupy.uint8)
         self._statuses = cupy.empty(self._count, cupy.uint8)
@@ -100,7 +100,7 @@ class StrategyBlocks:
     def decode(self, strategy: Strategy) -> None:
         """Queue the decoding of all blocks into `output` on the current stream; wait for it if it is MRR_LAUNCHES."""
         arguments = (
-            *(self._payloads, self._places, self._sizes, self.output, self._output_places, self._output_sizes),
+            *(self._payloads, self._offsets, self._sizes, self.output, self._output_offsets, self._output_sizes),
             *(self._statuses, self._next_block, np.uint32(self._count)),
         )
         if strategy is Strategy.MRR_LAUNCHES:
@@ -125,7 +125,7 @@ class StrategyBlocks:
         while int(num_waiting[0]):
             num_waiting.fill(0)
             self._launch(
-                _load_rounds(), self.output, self._output_places, self._next_block, np.uint32(self._count), lists,
+                _load_rounds(), self.output, self._output_offsets, self._next_block, np.uint32(self._count), lists,
                 num_listed, other_lists, num_others, num_waiting,
             )  # fmt: skip
             lists, other_lists, num_listed, num_others = other_lists, lists, num_others, num_listed

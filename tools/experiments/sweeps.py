@@ -71,7 +71,7 @@ class SimulatedBlock:
 
 
 def simulate_blocks(blocks: Sequence[bytes]) -> list[SimulatedBlock]:
-    """Returns what the encoder finds in the blocks that shrink."""
+    """Returns the blocks that shrink, with the sequences that the encoder finds in them."""
     found = []
     options = CodecOptions(Codec.GOMPRESSO_BIT, _LEVEL)
     for content in blocks:
@@ -134,7 +134,7 @@ def shared_bytes_per_warp(limit: int) -> int:
 
 
 def resident_warps(shared_bytes: int) -> int:
-    """Returns the warps of a multiprocessor for which there is shared memory, in CTAs of the best size."""
+    """Returns how many warps with so much shared memory each fit on a multiprocessor, in CTAs of the best size."""
     per_cta, _ = SHARED_BYTES["codec/decode_bit"]
     return max(
         _SHARED_PER_MULTIPROCESSOR // (per_cta + count * shared_bytes + _RESERVED_PER_CTA) * count

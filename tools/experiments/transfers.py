@@ -63,7 +63,7 @@ class _Part:
 
 
 def measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report]:
-    """Returns a table of both codecs, by what is copied, and of the CPU."""
+    """Returns a table of both codecs with each combination of copies, and of the CPU."""
     out = engine.allocate(sample.size)
     report = Report(
         f"{sample.name} -{LEVEL}, {sample.size / 1e9:.2f} GB in blocks of {sample.block_size}: GB/s of output with "

@@ -20,7 +20,7 @@ _ERRORS = {errno.EBUSY: "target is busy", errno.EPERM: "unmounting is not permit
 
 
 class DaemonState(Enum):
-    """The state of a mount's daemon."""
+    """Whether the daemon of a mount answers, hangs, or is dead."""
 
     SERVING = b"s"
     DEAD = b"d"

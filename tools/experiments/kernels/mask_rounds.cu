@@ -2,7 +2,7 @@
 // 2).
 //
 // gompfs traverses by levels (kernels/statistics/levels.cu and tables.cu); these kernels are the
-// design of the paper, for comparison. A node passes on what it has when all nodes before it have
+// design of the paper, for comparison. A node passes its content on when all nodes before it have
 // done so: each of those nodes decrements the node's counter (waits), and the last one sets the
 // node's mask to the next round. Rounds go on as long as a mask was set. A node with many edges is
 // cut into pieces of piece_size edges, one thread per piece. Results are collected in tables.

@@ -8,20 +8,20 @@ namespace gompfs {
 
 // The position of one lane's match in the output, its length and its offset.
 struct LaneMatch {
-    u32 place;
+    u32 position;
     u32 length;
     u32 offset;
 };
 
 // The end of a match's source: a match may overlap its source.
 __device__ inline u32 source_end(const LaneMatch& match) {
-    return match.place - match.offset + min(match.length, match.offset);
+    return match.position - match.offset + min(match.length, match.offset);
 }
 
 struct ByteCopy {
     __device__ static void copy(u8* bytes, const LaneMatch& match) {
         for (u32 done = 0; done < match.length; ++done) {
-            bytes[match.place + done] = bytes[match.place + done - match.offset];
+            bytes[match.position + done] = bytes[match.position + done - match.offset];
         }
     }
 };
@@ -76,7 +76,7 @@ __device__ inline void store_in_word(u8* target, u64 value, u32 count) {
 // multiple of `offset` before it, as soon as that much is written.
 struct WordCopy {
     __device__ static void copy(u8* bytes, const LaneMatch& match) {
-        u8* target = bytes + match.place;
+        u8* target = bytes + match.position;
         u32 offset = match.offset;
         for (u32 done = 0; done < match.length;) {
             const u32 to_end_of_word =

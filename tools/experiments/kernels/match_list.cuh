@@ -11,19 +11,19 @@
 
 namespace gompfs {
 
-// A listed match: the offset in the lowest 20 bits, then the length (24 bits) and the place.
+// A listed match: the offset in the lowest 20 bits, then the length (24 bits) and the position.
 constexpr int kListedLengthShift = 20;
-constexpr int kListedPlaceShift = 44;
+constexpr int kListedPositionShift = 44;
 static_assert(kMaxBlockSize <= 1u << kListedLengthShift);
 
 __device__ inline u64 list_match(const LaneMatch& match) {
     return match.offset | static_cast<u64>(match.length) << kListedLengthShift |
-           static_cast<u64>(match.place) << kListedPlaceShift;
+           static_cast<u64>(match.position) << kListedPositionShift;
 }
 
 __device__ inline LaneMatch listed_match(u64 listed) {
-    constexpr u32 kLengthMask = (1u << (kListedPlaceShift - kListedLengthShift)) - 1;
-    return {static_cast<u32>(listed >> kListedPlaceShift),
+    constexpr u32 kLengthMask = (1u << (kListedPositionShift - kListedLengthShift)) - 1;
+    return {static_cast<u32>(listed >> kListedPositionShift),
             static_cast<u32>(listed >> kListedLengthShift) & kLengthMask,
             static_cast<u32>(listed) & ((1u << kListedLengthShift) - 1)};
 }
@@ -78,13 +78,13 @@ __device__ inline void decode_to_lists(const GpuBatch& batch, u64* lists, u32* n
 }
 
 // Whether no byte of the source of a match belongs to one of `count` matches, which are in the
-// order of their places.
+// order of their positions.
 __device__ inline bool is_source_final(const LaneMatch& match, const u64* list, u32 count) {
     const u32 end = source_end(match);
     u32 low = 0;  // number of matches that begin before the source ends
     for (u32 high = count; low < high;) {
         const u32 middle = (low + high) / 2;
-        const bool begins_before = listed_match(list[middle]).place < end;
+        const bool begins_before = listed_match(list[middle]).position < end;
         low = begins_before ? middle + 1 : low;
         high = begins_before ? high : middle;
     }
@@ -92,7 +92,7 @@ __device__ inline bool is_source_final(const LaneMatch& match, const u64* list, 
         return true;
     }
     const LaneMatch last = listed_match(list[low - 1]);
-    return last.place + last.length <= match.place - match.offset;
+    return last.position + last.length <= match.position - match.offset;
 }
 
 // Copies the matches of a block that can be copied, and lists the others. Returns their number.

@@ -31,14 +31,14 @@ struct ParentRows {
             return false;
         }
         const u32 literals_start = out.size - out.num_literals;
-        const u32 first_literal = row.match.place - sequence.literal_length;
+        const u32 first_literal = row.match.position - sequence.literal_length;
         for (u32 done = 0; done < sequence.literal_length; ++done) {
             parents[first_literal + done] =
                 kFirstRoot | out.bytes[literals_start + row.literals_before + done];
         }
         for (u32 done = 0; done < row.match.length; ++done) {
-            const u32 place = row.match.place + done;
-            parents[place] = place - row.match.offset;
+            const u32 position = row.match.position + done;
+            parents[position] = position - row.match.offset;
         }
         out.position += row.length;
         out.num_literals -= row.num_literals;

@@ -70,7 +70,7 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
         bool pending = match.length != 0;
         for (u32 waiting = __ballot_sync(kAllLanes, pending); waiting != 0; ++rounds) {
             // All output below the first pending match is final.
-            const u32 high_water_mark = __shfl_sync(kAllLanes, match.place, __ffs(waiting) - 1);
+            const u32 high_water_mark = __shfl_sync(kAllLanes, match.position, __ffs(waiting) - 1);
             if (pending && source_end(match) <= high_water_mark) {
                 Copy::copy(out.bytes, match);
                 pending = false;
@@ -116,7 +116,7 @@ __device__ inline bool lay_out(const BlockOutput& out, const LaneSequence& seque
     row.num_literals = total & 0xffff;
     row.match = {out.position + (row.through >> 16) - sequence.match_length, sequence.match_length,
                  sequence.match_offset};
-    const bool bad = row.match.length != 0 && row.match.offset - 1 >= row.match.place;
+    const bool bad = row.match.length != 0 && row.match.offset - 1 >= row.match.position;
     return !__any_sync(kAllLanes, bad) && row.length <= out.size - out.position &&
            row.num_literals <= out.num_literals;
 }

@@ -81,7 +81,7 @@ class AutoEngine:
 
     @property
     def reason(self) -> str:
-        """What was chosen and why, as text for users."""
+        """The chosen engine and the reason, as text for users."""
         return f"auto: {self._state}{self.accelerator.reason}"
 
     @property

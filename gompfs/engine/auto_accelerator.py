@@ -1,4 +1,4 @@
-"""What the engine `auto` gives to a GPU besides decoding: work that would keep the CPU busy for a second."""
+"""Work besides decoding that the engine `auto` gives to a GPU: if it would keep the CPU busy for a second."""
 
 from __future__ import annotations
 

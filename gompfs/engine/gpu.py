@@ -67,7 +67,7 @@ class GpuEngine:
     ) -> None:
         """Uses the CUDA devices with these numbers, and the host threads of `cpu` or `num_threads` (0: one per core).
 
-        Without `options`, no payloads stay in device memory. `options` limits what is used of each device. Raises
+        Without `options`, no payloads stay in device memory. `options` limits the memory of each device. Raises
         EngineUnavailableError if a device cannot be used.
         """
         self._cpu = cpu or CpuEngine(num_threads)

@@ -25,7 +25,7 @@ class LineMatch(NamedTuple):
 
 
 def line_matches(search: ArchiveSearch) -> Iterator[LineMatch]:
-    """Yields what a search finds, whose output is Output.JSON. At the end, raises the error of an unreadable file."""
+    """Yields the matches of a search with Output.JSON. At the end, raises the error of an unreadable file."""
     import json  # here: the command searches without it
 
     begun: list[bytes] = []  # of a message that goes on in the next piece

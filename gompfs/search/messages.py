@@ -55,7 +55,7 @@ class Message(IntEnum):
 
 
 class SearchRequest(NamedTuple):
-    """What a daemon is asked."""
+    """The request that is sent to a daemon."""
 
     query: SearchQuery
     roots: list[tuple[bytes, int]]

@@ -142,7 +142,7 @@ class ArchiveSearch:
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with ignore files."""
+        """Errors in ignore files."""
         return [display_path(warning) for warning in self._search.warnings]
 
     @property

@@ -63,7 +63,7 @@ class Answering:
         return self._state or "the words are read for each statistic"
 
     def all_times(self) -> dict[tuple[str, str], AnswerTimes]:
-        """Returns what was computed, by kind of question and engine."""
+        """Returns the times of the computed answers, by kind of question and engine."""
         with self._lock:
             return {key: replace(times) for key, times in self._times.items()}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Format(Enum):
-    """What a statistic is printed as. The value is the suffix of such files too."""
+    """The formats of statistics. The value is the suffix of such files too."""
 
     TEXT = "text"
     """Lines of fields, separated by tabs."""

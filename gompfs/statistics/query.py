@@ -32,7 +32,7 @@ class StatsQuery:
     path: bytes | None = None
     """The path to print for the file `ino`, since its other paths may be secret; None for any path of it."""
     prefix: bytes = b""
-    """What the paths in indexes and term vectors begin with, to tell the files of several archives apart."""
+    """A prefix of the paths in indexes and term vectors, to tell the files of several archives apart."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.top < 1 << 63:

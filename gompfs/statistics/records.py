@@ -16,7 +16,7 @@ from gompfs.statistics.report import in_whole_lines
 
 
 class ColumnType(Enum):
-    """The type of a column: what the text of a field is called, and the type of its JSON value."""
+    """The type of a column: the name of the text of a field, and the type of its JSON value."""
 
     WORD = "word", "string"
     NGRAM = "`w1 w2 w3`", "[string, ...]"
@@ -26,7 +26,7 @@ class ColumnType(Enum):
 
     @property
     def label(self) -> str:
-        """What a field contains, for the description of a line."""
+        """The content of a field, for the description of a line."""
         return self.value[0]
 
     @property

@@ -155,10 +155,10 @@ class _Output:
         """Does nothing."""
 
     def close(self) -> None:
-        """Does nothing: what was written can still be taken."""
+        """Does nothing: the bytes that were written can still be taken."""
 
     def take(self) -> bytes:
-        """Returns what was written since the last call."""
+        """Returns the bytes that were written since the last call."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
 

@@ -39,7 +39,7 @@ class Task(NamedTuple):
 
     name: str
     help: str
-    """What a line of it says."""
+    """The meaning of a line of it."""
     columns: Columns
     """The fields of a line. Empty for lines of facts (see records)."""
     order: str
@@ -47,7 +47,7 @@ class Task(NamedTuple):
     options: tuple[str, ...]
     compute: Callable[[StatsSource, StatsQuery], Report]
     argument: str = ""
-    """What the user searches for: the name of the statistic is `name/argument`. Empty for all other statistics."""
+    """The argument of a search: the name of the statistic is `name/argument`. Empty for all other statistics."""
     is_of_file: bool = False
     """Whether a mount has it in files/PATH too, for each file."""
     needs_all_files: bool = False

@@ -27,7 +27,7 @@ _Arguments: TypeAlias = tuple[tuple[Any, ...], "array[int]", memoryview | bytes,
 
 
 class TextInParts(NamedTuple):
-    """The text of a segment: where its parts are, all extents of the index, and the section `words`."""
+    """The text of a segment: the positions of its parts, all extents of the index, and the section `words`."""
 
     open_file: Callable[[], int | Callable[[int, int], bytes]]
     """Returns what the C++ core reads the archive with."""
@@ -81,7 +81,7 @@ class TextInParts(NamedTuple):
 
     @staticmethod
     def damaged(error: ValueError) -> ArchiveFormatError:
-        """Returns the error for text of which the C++ core said what is wrong."""
+        """Returns the error for text in which the C++ core found damage, with its message."""
         return ArchiveFormatError(f"the text of the archive has no statistics: {error}")
 
 

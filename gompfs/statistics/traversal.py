@@ -42,7 +42,7 @@ class PhaseTimes:
     def of(self, phase: str, device: ArrayDevice | None = None) -> Iterator[None]:
         """Adds the time of the `with` body to a phase.
 
-        With `device`, waits at the end for what the device was given.
+        With `device`, waits at the end for the work that the device was given.
         """
         started = time.perf_counter()
         yield

@@ -1,8 +1,8 @@
 // Reads compressed blocks for a device, from a file or other memory: each to an aligned address in
 // memory that is copied to the device.
 //
-// A block is checked against its checksum where it lies, so that the device decodes only payloads
-// that are as they were written, or were forged.
+// A block is checked against its checksum in the staging memory, so that the device decodes only
+// payloads that are as they were written, or were forged.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace gompfs {
 
-// A block to read: where it is in the archive, what it should be, and its offset in the memory.
+// A block to read: its position in the archive, its expected header, and its offset in the memory.
 struct WantedBlock {
     std::uint64_t archive_offset;
     std::uint32_t compressed_size;  // with the header

@@ -71,7 +71,7 @@ def measure_load(job: Callable[[], object], meters: Mapping[str, Meter], seconds
 
 
 def measure_rest(meters: Mapping[str, Meter], seconds: float) -> dict[str, float]:
-    """Returns the watts at rest by meter, of those that are readable."""
+    """Returns the watts at rest of each meter that is readable."""
     load = measure_load(lambda: time.sleep(_SECONDS_BETWEEN_READINGS), meters, seconds)
     return {name: watts for name, watts in load.watts.items() if watts is not None}
 

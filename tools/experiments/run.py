@@ -1,4 +1,4 @@
-"""Runs the chosen experiments one after another. All but those of WITHOUT_GPU need CuPy and a GPU."""
+"""Runs the chosen experiments one after another. All except those in WITHOUT_GPU need CuPy and a GPU."""
 
 from __future__ import annotations
 

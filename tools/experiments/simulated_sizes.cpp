@@ -1,6 +1,6 @@
 // Computes how large a payload of gompresso-bit would be with other limits of codewords, and with
 // other sub-blocks, than the format has. Built as a shared library by sweeps.py, with
-// native/codec/huffman.cpp: codes are those that the encoder builds.
+// native/codec/huffman.cpp: codes are those of the encoder.
 #include <algorithm>
 #include <bit>
 #include <cstddef>

@@ -110,7 +110,7 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
 def measure_payload(
     sample: Sample, encoded: list[bytes], engine: GpuEngine, rounds: int, strategies: Iterable[Strategy] = Strategy
 ) -> Measured:
-    """Times those of `strategies` that `encoded` allows, and pieces; checks the output of each."""
+    """Times the `strategies` that `encoded` allows, and pieces; checks the output of each."""
     resident = ResidentBlocks(engine, encoded * sample.repeats)
     pieces = sample.size / 1e9 / time_on_device(resident.decode, rounds)
     check("pieces", resident.all_decoded() and sample.is_repeated_in(resident.output))

@@ -1,6 +1,6 @@
 """Computes the sizes of blocks of gompresso-bit with other codeword limits and sub-blocks than the format has.
 
-No such block is written: the sequences are those of the encoder, the codes those that it would build, and the sizes
+No such block is written: the sequences come from the encoder, the codes are those that it would build, and the sizes
 are exact. Nothing is timed.
 """
 

@@ -23,10 +23,10 @@ _SYMBOLS, _DICTIONARY = 1, 2  # the values of Supplement in native/codec/block.h
 
 
 class StoredHeads(Protocol):
-    """What the parts of a segment need to be decoded."""
+    """The heads and words that the parts of a segment need to be decoded."""
 
     def find(self, blocks: Sequence[int]) -> tuple[Sequence[SymbolTable | StoredHead | None], Sequence[BlockStatus]]:
-        """Returns what each block needs, and statuses."""
+        """Returns the head or symbols that each block needs, and statuses."""
 
 
 class StoredBlocks(Protocol):
@@ -34,11 +34,11 @@ class StoredBlocks(Protocol):
 
     @property
     def heads(self) -> PartHeads:
-        """What opens heads on the host."""
+        """The opener of heads on the host."""
 
     @property
     def stored_heads(self) -> Mapping[int, StoredHeads]:
-        """Those of each segment, by its number."""
+        """The stored heads of each segment, by its number."""
 
     def open_for_native(self) -> object:
         """Returns the descriptor of the file, which the caller closes, or something else if it is not local."""

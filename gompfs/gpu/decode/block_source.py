@@ -40,7 +40,7 @@ class BlockSource(Protocol):
 
     @property
     def facts(self) -> NDArray[np.void] | None:
-        """What the headers of all blocks say (FACTS), if that is known before the blocks are read.
+        """The facts in the headers of all blocks (FACTS), if they are known before the blocks are read.
 
         A block with another status than OK is damaged.
         """
@@ -79,7 +79,7 @@ def load_heads(store: HeadStore, symbols: BlockSymbols) -> tuple[NDArray[np.uint
 
 
 class KnownHeads:
-    """Device addresses of what the blocks of a source need, as long as a store keeps it: found without the store."""
+    """Device addresses of the heads of a source's parts, as long as a store keeps them."""
 
     def __init__(self, store: HeadStore, source: BlockSource) -> None:
         self._store = store

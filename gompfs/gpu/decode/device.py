@@ -37,7 +37,7 @@ _READING_THREADS = 256
 _LIMIT_MAX_L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity, which CuPy has no name for
 _L2_FETCH_BYTES = 128  # 3% faster than 64, and 6% faster than 32
 # half of the usable memory is for payloads and contents of the slots, an eighth for heads of parts, and the rest for
-# resident payloads; a quarter of what is for heads is used while the device opens them
+# resident payloads; a quarter of the memory for heads is used while the device opens them
 _SLICES_IN_MEMORY = 4 * _NUM_SLOTS
 _HEADS_SHARE = 8
 _OPENING_SHARE = 4

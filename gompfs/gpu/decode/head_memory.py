@@ -33,7 +33,7 @@ class HeadMemory(NamedTuple):
 
 
 def head_memory(payload: memoryview, pool_size: int) -> HeadMemory | None:
-    """Returns what the head with this payload needs, or None if the head cannot be valid."""
+    """Returns the memory that the head with this payload needs, or None if the head cannot be valid."""
     if not HEAD_HEADER_SIZE + BIT_PADDING <= len(payload) <= MAX_HEAD_PAYLOAD or not 0 < pool_size <= MAX_POOL_SIZE:
         return None
     *counts, content_size, stored_size, codes_size = _COUNTS.unpack_from(payload)

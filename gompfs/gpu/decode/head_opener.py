@@ -82,7 +82,7 @@ class HeadOpener:
         self._workspace = cupy.empty(0, cupy.uint8)
 
     def _describe(self, payloads: int, tasks: Collection[HeadTask]) -> tuple[NDArray[np.void], list[tuple[int, int]]]:
-        """Returns what the kernel needs about each head, and the first and the number of the heads of each launch.
+        """Returns the task of the kernel for each head, and the first and the number of the heads of each launch.
 
         The workspaces of a launch fit into the memory for them.
         """

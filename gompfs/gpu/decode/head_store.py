@@ -99,7 +99,7 @@ class HeadTask(NamedTuple):
 
 
 class HeadDevice(Protocol):
-    """What a HeadStore needs of its device."""
+    """The parts of a device that a HeadStore uses."""
 
     @property
     def workspace_bytes(self) -> int:
@@ -117,7 +117,7 @@ class HeadDevice(Protocol):
     def open_heads(self, payloads: NDArray[np.uint8], tasks: Collection[HeadTask]) -> NDArray[np.uint8]:
         """Opens heads on the device, and returns a BlockStatus for each. Raises MemoryError.
 
-        `payloads` are those that pinned_payloads has returned.
+        `payloads` was returned by pinned_payloads.
         """
 
 
@@ -129,7 +129,7 @@ class _Obstacle(Enum):
 
 
 class _Prepared(NamedTuple):
-    """A stored head whose checksum was compared: where its payload is, and the memory that it needs."""
+    """A stored head whose checksum was compared: the position of its payload, and the memory that it needs."""
 
     status: BlockStatus
     payload_offset: int = 0
@@ -217,7 +217,7 @@ class HeadStore:
         return payloads, prepared
 
     def _reserve(self, head: StoredHead, prepared: _Prepared, held: set[int]) -> HeadTask | _Obstacle:
-        """Returns what the device needs to open a head. Adds the words of its segment to `held`."""
+        """Returns the task that opens a head on the device. Adds the words of its segment to `held`."""
         memory = prepared.memory
         assert memory is not None
         if memory.workspace_size > self._device.workspace_bytes:

@@ -56,7 +56,7 @@ class _Staging(NamedTuple):
 
 
 class _Slice(NamedTuple):
-    """Blocks that pass through a slot together: their indexes in the plan, and what is known of each; see FACTS."""
+    """Blocks that pass through a slot together: their indexes in the plan, and the known facts of each; see FACTS."""
 
     slot: DecodeSlot
     indexes: NDArray[np.intp]
@@ -121,7 +121,7 @@ class PlanDecoder:
     def decode(
         self, plan: RangePlan | WholeBlocks, blocks: NDArray[np.uint64], output: Output, stream: cupy.cuda.Stream
     ) -> Decoding:
-        """Queues the decoding of the blocks of a plan, after what `stream` does, and before what it will do.
+        """Queues the decoding of the blocks of a plan, after the earlier work of `stream` and before its later work.
 
         `blocks` are their numbers in the source, ascending. Raises EngineUnavailableError if the device has too little
         memory.
@@ -269,9 +269,9 @@ class PlanDecoder:
             store.add(kept.facts, kept.payloads)
 
     def _upload(self, each: _Slice) -> _Kept | None:
-        """Queues the copy of staged payloads to the device, and writes to `each` what is then known of them.
+        """Queues the copy of staged payloads to the device, and writes their addresses and facts to `each`.
 
-        Returns those that will stay in device memory, once the slice is done.
+        Returns the payloads that will stay in device memory, once the slice is done.
         """
         if each.staging is None:
             return None
@@ -314,7 +314,7 @@ class PlanDecoder:
         content = array if output.in_place else slot.device("content", columns.content_size + PADDING)
         tasks, sources, statuses, sizes, checksums, *of_pieces = slot.upload_columns(columns, content, base)
         device.decode(columns.num_decoded, tasks, content, statuses)
-        if self._verify and columns.has_checksums:  # what the host has decoded has none, and was checked there
+        if self._verify and columns.has_checksums:  # blocks that the host decoded have none, and were checked there
             device.check(each.indexes.size, sources, sizes, checksums, statuses)
         device.gather(columns.num_pieces, sources, statuses, *of_pieces, array)
         return statuses

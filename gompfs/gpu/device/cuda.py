@@ -64,7 +64,7 @@ class CpusNearDevices:
 
 
 CPUS_NEAR_DEVICES = CpusNearDevices()
-"""Those of this process. One device alone is not added: the system decides where its memory is."""
+"""The devices of this process. One device alone is not added: the system decides where its memory is."""
 
 
 def is_pinned(array: NDArray[Any]) -> bool:

@@ -26,7 +26,7 @@ _MOST_MEMORY = 9 << 28  # default limit: a device needs less than 4 GB including
 class GpuArrays:
     """See ArrayDevice: one CUDA device, used through CuPy.
 
-    `peak_bytes` is the most device memory used so far; `free_memory`, in bytes, what was free at the start.
+    `peak_bytes` is the most device memory used so far; `free_memory` are the bytes that were free at first.
     """
 
     xp = cupy
@@ -34,7 +34,7 @@ class GpuArrays:
     def __init__(self, number: int = 0, memory: int = 0, *, keeps_memory: bool = False) -> None:
         """Uses the CUDA device `number` and at most `memory` bytes of it (0: half of the free memory, up to 2.25 GiB).
 
-        Freed memory stays with this object for the next use as long as all of it is within what is reserved; with
+        Freed memory stays with this object for the next use as long as all of it is within the reserved memory; with
         `keeps_memory`, always, until `release`.
 
         Raises EngineUnavailableError if the device cannot be used.

@@ -2,5 +2,5 @@
 
 - `encoder`: passes slices of a batch through the device.
 - `parser` and `backward_parser`: launch the kernels that cut blocks into sequences.
-- `encode_kernels`: launch those that write payloads and check them.
+- `encode_kernels`: launches the kernels that write payloads and check them.
 """

@@ -24,7 +24,7 @@ FOLLOW_TILE = Tile(4, 128)
 
 @dataclass(frozen=True)
 class BackwardBatch:
-    """The blocks of a batch, and what is known of their positions (see gompfs/gpu/encode/parser.py)."""
+    """The blocks of a batch, and the links and costs of their positions (see gompfs/gpu/encode/parser.py)."""
 
     content: tuple[Array, np.uint64, np.uint32]
     """The content, its size, and the size of a block."""

@@ -22,7 +22,7 @@ _MOST_CANDIDATES = 0.75
 
 
 class ArchiveScan:
-    """What a scan has found out about the blocks of an archive: columns by block of the stream.
+    """The result of a scan of the blocks of an archive: columns by block of the stream.
 
     Blocks that were not scanned may have matches and NULs.
     """

@@ -71,7 +71,7 @@ class TextOnDevice:
         self._decoder = device.decoder(source)
         self._batch_of_block = batch_of_block
         self._is_here = is_here
-        self._measured: dict[int, tuple[Numbers, Measures]] = {}  # by batch: blocks, and what is known of them
+        self._measured: dict[int, tuple[Numbers, Measures]] = {}  # by batch: blocks, and their measures
 
     def batches(self, wanted: NDArray[np.bool_]) -> Iterator[TextBatch]:
         """Yields the blocks of this device that are chosen.

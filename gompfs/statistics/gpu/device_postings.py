@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 # Device memory in bytes per element of a forest while its edges and its words or n-grams are sorted.
 _BYTES_OF_A_WORD = 200
 _BYTES_OF_AN_NGRAM = 224
-_LEAST_BYTES_OF_AN_NGRAM = 112  # what a range may need; it is halved if it needs more
+_LEAST_BYTES_OF_AN_NGRAM = 112  # that a range may need; it is halved if it needs more
 _MOST_SYMBOLS = 3 << 20  # symbols per range: the postings of a range are also in host memory before they are merged
 
 
@@ -101,7 +101,7 @@ class DeviceCounter:
     def __init__(self, device: ArrayDevice, traversal: Traversal, times: PhaseTimes, memory: int = 0) -> None:
         """Uses the settings of `traversal`, and `memory` bytes of the device (0: as much as it has for a computation).
 
-        The threads of `traversal` store what was counted. Adds the seconds of each phase to `times`.
+        The threads of `traversal` store the counts. Adds the seconds of each phase to `times`.
         """
         self._device = device
         self._memory = memory or device.memory

@@ -84,7 +84,7 @@ class DeviceRows:
         return keys
 
     def starts_of(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Returns the first row whose key is not below a key, for each of `keys`, which are as keys_of returns them."""
+        """Returns for each of `keys`, as keys_of returns them, the first row whose key is not below it."""
         with self._lock, self._inside() as xp:
             pairs, _, *halves = self._arrays
             high, low = (self._there(np.ascontiguousarray(keys[:, column])) for column in range(2))

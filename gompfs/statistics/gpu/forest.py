@@ -134,7 +134,7 @@ class FlatForest:
         return Elements(device, starts, elements, of_elements)
 
     def only(self, is_kept: Array) -> FlatForest:
-        """Returns the forest of some nodes. What a kept node uses must be kept too.
+        """Returns the forest of some nodes. Nodes that a kept node uses must be kept too.
 
         `is_kept` (bool) says which. Levels may remain without nodes.
         """

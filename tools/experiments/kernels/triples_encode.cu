@@ -1,8 +1,8 @@
 // Encodes text as triples (tools/experiments/wesley; K. Wesley, "Massively parallel LZ77
 // compression and decompression on the GPU", Texas State University, 2022). A match is found for
-// every position; the positions at which the triples of the result begin are those that a walk from
-// position 0 along `nexts` visits. They are found in two ways: by chains of positions, as in the
-// thesis, and by maps of tiles.
+// every position; the triples of the result begin at the positions that a walk from position 0
+// along `nexts` visits. These are found in two ways: by chains of positions, as in the thesis, and
+// by maps of tiles.
 //
 // Launch: `find_matches`, `map_tiles` and `mark_tiles`: a CTA of kThreads threads for each tile of
 //   as many positions as the constants say; the others: any shape.
@@ -190,8 +190,8 @@ extern "C" __global__ void find_heads(volatile unsigned int* links, const unsign
     });
 }
 
-// Chains: removes those that no other chain leads to, except that of position 0 ("dangling"). The
-// last position of a removed chain no longer counts as a predecessor. `before` is a copy of
+// Chains: removes each chain that no other chain leads to, except that of position 0 ("dangling").
+// The last position of a removed chain no longer counts as a predecessor. `before` is a copy of
 // `degrees`. Sets *has_changed if a chain was removed.
 extern "C" __global__ void remove_dangling(const unsigned int* nexts, const unsigned int* heads,
                                            const unsigned int* before, unsigned long long size,

@@ -150,7 +150,7 @@ Sample make_sample(Codec codec, int round) {
     const bool has_dictionary = codec == Codec::gompresso_bit_dictionary;
     for (;;) {
         const Buffer content = make_content(round % 4);
-        EncodeOptions options{has_dictionary ? Codec::gompresso_bit : codec, 1 + round % 9,
+        EncodeOptions options{has_dictionary ? Codec::gompresso_bit : codec, 1 + round % 8,
                               round % 3 != 0};
         std::unique_ptr<SharedDictionary> dictionary;
         if (has_dictionary) {  // half of the content, or unrelated bytes

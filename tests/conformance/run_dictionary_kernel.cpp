@@ -101,7 +101,7 @@ Sample make_sample(int round) {
                           content.begin() + below(content.size()));
         const gompfs::SharedDictionary shared(dictionary);
         const gompfs::EncodeOptions options{.codec = gompfs::Codec::gompresso_bit,
-                                            .level = 1 + round % 9,
+                                            .level = 1 + round % 8,
                                             .dependency_elimination = round % 3 != 0,
                                             .group_size_log2 = 2 + round % 4,
                                             .dictionary = &shared.search()};

@@ -13,7 +13,7 @@ import click
 from gompfs.cli import OUTPUT_NAME
 from gompfs.cli.application import EXIT_FAILURE, leave_on_sigterm, print_error
 from gompfs.cli.globs import expanded
-from gompfs.cli.parameters import archive_argument, engine_option, opened, paths_argument, resolve_all
+from gompfs.cli.parameters import archive_argument, engine_option, jobs_option, opened, paths_argument, resolve_all
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import EntryTypeError, GompfsError, display_path, is_disk_error
 
@@ -28,15 +28,18 @@ _MAX_VECTORS = 512
 @archive_argument
 @paths_argument(required=True)
 @click.option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
+@jobs_option
 @engine_option
 @click.pass_context
-def cat_command(ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, engine: str) -> None:
+def cat_command(
+    ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, jobs: int, engine: str
+) -> None:
     """Write each file PATH in ARCHIVE to standard output.
 
     A PATH may be a pattern, quoted, as for a shell: '*.txt' or 'src/**/*.c'.
     """
     failed = False
-    with opened(archive, engine=engine, verify=verify) as opened_archive:
+    with opened(archive, engine=engine, num_threads=jobs, verify=verify) as opened_archive:
         for path in expanded(opened_archive, paths):
             try:
                 _write_content(opened_archive, path)
@@ -105,6 +108,7 @@ def _check_directory(_ctx: click.Context, _param: click.Parameter, value: str) -
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
 @click.option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
+@jobs_option
 @engine_option
 @click.pass_context
 def extract_command(
@@ -115,6 +119,7 @@ def extract_command(
     directory: str,
     quiet: bool,
     verify: bool,
+    jobs: int,
     engine: str,
 ) -> None:
     """Extract all of ARCHIVE, or each PATH with everything below it.
@@ -131,7 +136,7 @@ def extract_command(
     from gompfs.archive.extract import Extractor
 
     leave_on_sigterm()
-    with opened(archive, engine=engine, verify=verify) as opened_archive:
+    with opened(archive, engine=engine, num_threads=jobs, verify=verify) as opened_archive:
         wanted = tuple(expanded(opened_archive, paths))
         found = resolve_all(opened_archive, wanted)
         if paths and not found:

@@ -48,7 +48,7 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
     With --ignore, files named by .gitignore, .ignore and .rgignore files in the archive are left out, as by
     rg --hidden; a .gitignore counts only in a git repository, where .git is in the archive too. PATTERN is left
     out if -e, -f or --files is given. ARCHIVE may also be a path in a mount of an archive: then the daemon of the
-    mount searches, unless --engine, --threads or --ignore is given. With several archives, printed paths begin with
+    mount searches, unless --engine, --jobs or --ignore is given. With several archives, printed paths begin with
     the path of the archive. With --dask, all arguments after PATTERN are archives. The exit status is 0 if there was
     a match, 1 if there was none, and 2 if there was an error.
     """
@@ -58,7 +58,7 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
 
             click.echo("\n".join(type_lines()))
             return
-        given = (ctx.get_parameter_source(name) for name in ("engine", "threads"))
+        given = (ctx.get_parameter_source(name) for name in ("engine", "jobs"))
         asks_daemons = all(source is ParameterSource.DEFAULT for source in given)
         status = _Grep(arguments, options, asks_daemons=asks_daemons).run()
         sys.stdout.flush()
@@ -153,7 +153,7 @@ class _Grep:
                 yield totals
                 continue
             target.check_readable()
-            engine, num_threads = self._options["engine"], self._options["threads"]
+            engine, num_threads = self._options["engine"], self._options["jobs"]
             # In the order of the stream, each block is needed for a moment: fresh memory for more takes time.
             cache_size = None if self._options["sort"] == "path" else _CACHE_SIZE
             with opened(
@@ -166,7 +166,7 @@ class _Grep:
 
         query = query_of_options(self._options, self._patterns, has_paths=True)
         scheduler, archives = self._options["scheduler"], [target.name for target in self._targets]
-        engine, num_threads = self._options["engine"], self._options["threads"] or 1
+        engine, num_threads = self._options["engine"], self._options["jobs"] or 1
         for found in search_on_cluster(scheduler, archives, query, engine=engine, num_threads=num_threads):
             if found.text:
                 self._print_output(found.text, query, is_next=self._has_found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gompfs.cli.cluster import dask_option
-from gompfs.cli.parameters import Decorated, IntegerRange, check_engine_option, complete_engine
+from gompfs.cli.parameters import Decorated, IntegerRange, engine_option, jobs_option
 from gompfs.errors import OptionError
 from gompfs.search.query import OPTIONS, Option, SearchQuery, query_of
 
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 _NUMBER = IntegerRange(min=0, max=(1 << 32) - 1)
 _MAX_PATTERN_FILE = 16 << 20
-
-
-def _check_engine(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    if value in ("default", "pcre2"):
-        raise click.BadParameter("this is the decoder: auto, cpu or gpu; for PCRE2, use -P")
-    return check_engine_option(ctx, param, value)
 
 
 def _check_encoding(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -97,23 +91,8 @@ _FIRST = (
 )
 _LAST = (
     click.option("--type-list", is_flag=True, help="Print all types and their globs."),
-    click.option(
-        "-j",
-        "--threads",
-        metavar="N",
-        type=IntegerRange(min=0, max=1024),
-        default=0,
-        help="Number of threads. [default: one per core; with --dask, one for each task]",
-    ),
-    click.option(
-        "--engine",
-        metavar="[auto|cpu|gpu|gpu:N,...]",
-        callback=_check_engine,
-        shell_complete=complete_engine,
-        default="cpu",
-        show_default=True,
-        help="Engine that decodes. gpu: also searches on the GPU; gpu:0,1: these GPUs share the work.",
-    ),
+    jobs_option,
+    engine_option,
     dask_option,
 )
 
@@ -156,6 +135,7 @@ _LEFT_OUT = {
         ("--pcre2-version", "the library is that of the system; ask its package manager about libpcre2"),
         ("--pre --pre-glob --follow", "files are searched as they are; use rg in a mount"),
         ("--sort-files", "use --sort path"),
+        ("--threads", "use -j N"),
         ("--sortr", "use --sort path, and tac"),
     )
     for name in names.split()

@@ -17,7 +17,6 @@ from gompfs.cli.packing import (
     CODEC_OPTIONS,
     DICTIONARY_OPTIONS,
     GRAMMAR_OPTIONS,
-    JOBS_OPTIONS,
     QUIET_OPTIONS,
     WORDS_HELP,
     Options,
@@ -25,7 +24,7 @@ from gompfs.cli.packing import (
     run_packing,
     with_options,
 )
-from gompfs.cli.parameters import SeveralBeforeLast, engine_option, json_option, parse_size_option
+from gompfs.cli.parameters import SeveralBeforeLast, engine_option, jobs_option, json_option, parse_size_option
 from gompfs.errors import OptionError, display_path
 from gompfs.model import WORD_RULES
 
@@ -58,7 +57,7 @@ _SHARED_OPTIONS: Options = [
     click.option(
         "--skip-unreadable", is_flag=True, help="Leave out files that cannot be read, with a warning, and continue."
     ),
-    *JOBS_OPTIONS,
+    jobs_option,
     click.option(
         "--no-stats",
         is_flag=True,

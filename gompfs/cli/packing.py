@@ -62,11 +62,6 @@ DICTIONARY_OPTIONS: Options = [
         "gpu, which cannot encode with one.",
     ),
 ]
-JOBS_OPTIONS: Options = [
-    click.option(
-        "-j", "--jobs", type=IntegerRange(0), default=0, help="Number of threads; 0, the default, is one per core."
-    ),
-]
 CHECK_OPTIONS: Options = [
     click.option(
         "--no-check",

@@ -148,6 +148,18 @@ def paths_argument(*, required: bool) -> Callable[[Decorated], Decorated]:
     return click.argument("paths", metavar=metavar, nargs=-1, required=required, shell_complete=complete_entry)
 
 
+def jobs_option(function: Decorated) -> Decorated:
+    """The option --jobs."""
+    return click.option(
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=IntegerRange(0, 1024),
+        default=0,
+        help="Number of threads. [default: one per core]",
+    )(function)
+
+
 def engine_option(function: Decorated) -> Decorated:
     """The option --engine."""
     return click.option(

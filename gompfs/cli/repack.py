@@ -13,14 +13,13 @@ from gompfs.cli.packing import (
     CODEC_OPTIONS,
     DICTIONARY_OPTIONS,
     GRAMMAR_OPTIONS,
-    JOBS_OPTIONS,
     QUIET_OPTIONS,
     WORDS_HELP,
     codec_options,
     run_packing,
     with_options,
 )
-from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened, parse_size_option
+from gompfs.cli.parameters import archive_argument, engine_option, jobs_option, json_option, opened, parse_size_option
 from gompfs.model import WORD_RULES
 
 
@@ -35,7 +34,7 @@ from gompfs.model import WORD_RULES
     callback=parse_size_option,
     help="Size of the units that decompress independently: a power of two from 16K to 1M. Default: as in ARCHIVE.",
 )
-@with_options([*CODEC_OPTIONS, *DICTIONARY_OPTIONS, *JOBS_OPTIONS])
+@with_options([*CODEC_OPTIONS, *DICTIONARY_OPTIONS, jobs_option])
 @click.option(
     "--stats/--no-stats",
     default=None,

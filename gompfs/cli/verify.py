@@ -10,7 +10,7 @@ import click
 
 from gompfs.cli.application import EXIT_FAILURE
 from gompfs.cli.output import human_size, print_json, print_line
-from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened
+from gompfs.cli.parameters import archive_argument, engine_option, jobs_option, json_option, opened
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import display_path
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 @click.command("verify")
 @archive_argument
 @click.option("-q", "--quiet", is_flag=True, help="Print only damage and problems.")
+@jobs_option
 @engine_option
 @json_option
 @click.pass_context
-def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str, as_json: bool) -> None:
+def verify_command(ctx: click.Context, archive: str, *, quiet: bool, jobs: int, engine: str, as_json: bool) -> None:
     """Check all blocks of ARCHIVE and every rule of the format.
 
     Decodes all blocks and compares them with their checksums. Prints a line for each block that is damaged, or that
@@ -34,7 +35,7 @@ def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str
     """
     from gompfs.verify import verify_archive
 
-    with opened(archive, engine=engine, with_warnings=False) as opened_archive:
+    with opened(archive, engine=engine, num_threads=jobs, with_warnings=False) as opened_archive:
 
         def total_size() -> int | None:
             segments = sum(segment.blocks.uncompressed_size for segment in opened_archive.segments)

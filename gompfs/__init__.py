@@ -110,9 +110,8 @@ def pack_archive(
     paths: Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
     *,
-    codec: str | None = None,
+    codec: str = "gompresso-tadoc",
     level: int = 6,
-    stats: bool = True,
     exclude: Sequence[str | bytes] = (),
     force: bool = False,
     check: bool = True,
@@ -121,16 +120,13 @@ def pack_archive(
     """Pack files, directories, and members of tar and zip archives into a new archive at `target`.
 
     The arguments mean what the options of `gompfs pack` mean: one directory becomes the root, several keep their names;
-    without `stats`, text is stored as bytes; `exclude` has patterns as in .gitignore; with `force`, an existing archive
-    is replaced; without `check`, what was written is not read back. The report returned has sizes and `warnings`, for
-    example of files that were left out. Raises PackError, and OptionError for impossible arguments; `target` then is as
-    before.
+    `exclude` has patterns as in .gitignore; with `force`, an existing archive is replaced; without `check`, what was
+    written is not read back. The report returned has sizes and `warnings`, for example of files that were left out.
+    Raises PackError, and OptionError for impossible arguments; `target` then is as before.
     """
     from pathlib import Path
 
     from gompfs.pack import pack_paths
 
     target = Path(target)
-    return pack_paths(
-        paths, target, codec=codec, level=level, stats=stats, exclude=exclude, force=force, check=check, engine=engine
-    )
+    return pack_paths(paths, target, codec=codec, level=level, exclude=exclude, force=force, check=check, engine=engine)

@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 ROOT_INO = 1
 MAX_TIME_NS = (1 << 63) - 1  # the index stores times up to this absolute value
-GRAMMAR_BUILDERS = ("repair", "sequitur")
 WORD_RULES = ("whitespace", "letters", "identifiers")
-GRAMMAR_SECTION = "grammar"
 WORD_SECTION = "words"
 DICTIONARY_SECTION = "dictionary"
 NEXT_INO = "next_ino"

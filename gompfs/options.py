@@ -9,26 +9,23 @@ from dataclasses import dataclass
 from gompfs.codec import DEFAULT_BLOCK_SIZE, DEFAULT_LEVEL, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, Codec, CodecOptions
 from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import OptionError
-from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
+from gompfs.model import WORD_RULES
 
 
 @dataclass(frozen=True)
 class PackOptions:
     """How an archive is packed. Sizes are in bytes; `jobs` 0 means one thread per core.
 
-    `codec` None means gompresso-tadoc, which stores text as grammars, or gompresso-bit without statistics. With
-    `part_size`, a part of the stream ends after that many bytes. `dictionary_size` 0 means that the archive gets no
-    dictionary, None that its size depends on that of the sources; `add` ignores it. With `check`, blocks are decoded
+    With `part_size`, a part of the stream ends after that many bytes. `dictionary_size` 0 means that the archive gets
+    no dictionary, None that its size depends on that of the sources; `add` ignores it. With `check`, blocks are decoded
     when they are encoded, and everything is read back before it becomes visible.
     """
 
-    codec: Codec | None = None
+    codec: Codec = Codec.GOMPRESSO_TADOC
     level: int = DEFAULT_LEVEL
     dependency_elimination: bool = False
     block_size: int = DEFAULT_BLOCK_SIZE
     jobs: int = 0
-    stats: bool = True
-    grammar_builder: str = "repair"
     words: str = "identifiers"
     mtime_ns: int | None = None
     owner: int | None = None
@@ -39,19 +36,11 @@ class PackOptions:
     check: bool = True
 
     def __post_init__(self) -> None:
-        if self.codec is Codec.GOMPRESSO_TADOC and not self.stats:
-            raise OptionError("the codec gompresso-tadoc always stores what statistics need; use gompresso-bit")
         if self.part_size is not None and self.part_size < 1:
             raise OptionError("a part has one byte or more")
         if not MIN_BLOCK_SIZE <= self.block_size <= MAX_BLOCK_SIZE or self.block_size & (self.block_size - 1):
             limits = f"{MIN_BLOCK_SIZE} and {MAX_BLOCK_SIZE}"
             raise OptionError(f"block size {self.block_size} is not a power of two between {limits}")
-        if self.grammar_builder not in GRAMMAR_BUILDERS:
-            raise OptionError(f"unknown grammar builder {self.grammar_builder!r}; use {' or '.join(GRAMMAR_BUILDERS)}")
-        if self.grammar_builder != GRAMMAR_BUILDERS[0] and self.text_as_grammar:
-            raise OptionError(
-                f"the codec gompresso-tadoc cannot use the grammar builder {self.grammar_builder}; use gompresso-bit"
-            )
         if self.words not in WORD_RULES:
             raise OptionError(f"unknown word rule {self.words!r}; use {' or '.join(WORD_RULES)}")
         self._check_dictionary()
@@ -60,17 +49,13 @@ class PackOptions:
     def _check_dictionary(self) -> None:
         size = self.dictionary_size
         if size and not self.can_have_dictionary:
-            raise OptionError(
-                "only archives with the codec gompresso-bit have a dictionary: use --codec gompresso-bit or --no-stats"
-            )
+            raise OptionError("only archives with the codec gompresso-bit have a dictionary: use --codec gompresso-bit")
         if size is not None and not 0 <= size <= MAX_DICTIONARY_SIZE:
             raise OptionError(f"a dictionary of {size} bytes is larger than {MAX_DICTIONARY_SIZE} bytes")
 
     @property
     def text_as_grammar(self) -> bool:
         """If text is stored as grammars of parts (codec gompresso-tadoc)."""
-        if self.codec is None:
-            return self.stats
         return self.codec is Codec.GOMPRESSO_TADOC
 
     @property
@@ -80,7 +65,7 @@ class PackOptions:
 
     def data_codec(self) -> CodecOptions:
         """Returns how all content is coded that is not stored as a grammar."""
-        codec = Codec.GOMPRESSO_BIT if self.codec is None or self.codec is Codec.GOMPRESSO_TADOC else self.codec
+        codec = Codec.GOMPRESSO_BIT if self.text_as_grammar else self.codec
         return CodecOptions(codec, self.level, self.dependency_elimination)
 
 

@@ -24,7 +24,6 @@ from gompfs.pack.sources import FileContent, Source, SourceEntry
 from gompfs.pack.sources.base import ContentStream
 from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
-from gompfs.statistics.grammar_cache import segments_with_grammars
 
 _Pending = Callable[[], Iterator[SourceEntry | FileRun]]
 """Yields entries that were announced."""
@@ -40,14 +39,12 @@ def repack_archive(
     archive: Archive,
     target: Path,
     *,
-    codec: Codec | None = None,
+    codec: Codec = Codec.GOMPRESSO_TADOC,
     level: int = DEFAULT_LEVEL,
     dependency_elimination: bool = False,
     block_size: int | None = None,
-    stats: bool | None = None,
     words: str | None = None,
     jobs: int = 0,
-    grammar_builder: str = "repair",
     dictionary_size: int | None = None,
     force: bool = False,
     check: bool = True,
@@ -56,9 +53,9 @@ def repack_archive(
     """Pack all entries of `archive` into a new archive at `target`, which appears complete or not at all.
 
     The entries keep all metadata, holes and hard links. By default, the new archive has the block size and the word
-    rule of the old one, and statistics if the old one has them. It gets a dictionary of its own, as with `pack`. With
-    `force`, an existing archive is replaced, which may be the old one. With `check`, the new archive is read back
-    before it appears. Raises PackError, or the error of a damaged archive.
+    rule of the old one. It gets a dictionary of its own, as with `pack`. With `force`, an existing archive is replaced,
+    which may be the old one. With `check`, the new archive is read back before it appears. Raises PackError, or the
+    error of a damaged archive.
     """
     options = PackOptions(
         codec=codec,
@@ -66,8 +63,6 @@ def repack_archive(
         dependency_elimination=dependency_elimination,
         block_size=block_size or archive.block_size,
         jobs=jobs,
-        stats=bool(segments_with_grammars(archive)) if stats is None else stats,
-        grammar_builder=grammar_builder,
         words=words or _word_rule(archive),
         force=force,
         check=check,

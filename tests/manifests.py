@@ -13,7 +13,6 @@ from tree_helpers import Seen
 
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, parse_block_header
-from gompfs.grammar import Grammar
 from gompfs.model import BlockTable, PartKind, Parts
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
@@ -75,7 +74,7 @@ def _entry_line(path: bytes, item: Seen, nlink: int) -> str:
 
 
 def frame_lines(archive: Archive) -> list[str]:
-    """Returns lines on the structure of an archive: generation, blocks, sections, grammars, and the holes of files."""
+    """Returns lines on the structure of an archive: generation, blocks, sections, and the holes of files."""
     superblock, footer = archive.superblock, archive.footer
     lines = [
         f"superblock block_size={superblock.block_size} uuid={superblock.uuid}",
@@ -89,13 +88,6 @@ def frame_lines(archive: Archive) -> list[str]:
     for section in archive.sections:
         lines.append(f"section {section.kind} segment={section.segment} size={section.blocks.uncompressed_size}")
         lines += _block_lines(archive, section.blocks, 0)
-        if section.kind == "grammar":
-            grammar = Grammar.from_bytes(archive.read_section(section))
-            parts = list(grammar.parts())
-            lines.append(
-                f"grammar words={grammar.word_rule} builder={grammar.builder} dictionary={grammar.num_words}"
-                f" parts={len(parts)} rules={sum(part.num_rules for part in parts)}"
-            )
     lines += [f"binary ./{escaped(archive.path_of(ino))}" for ino in archive.index.binary_files()]
     return lines + list(_holes(archive))
 

@@ -61,8 +61,6 @@ class HostResidentMemory:
 class HostAccelerator:
     """See Accelerator. Uses devices for all amounts of work; `asked` has the numbers of symbols."""
 
-    build_rules = None
-
     def __init__(self, devices: Sequence[HostDevice], room: int, *, is_asked_for: bool) -> None:
         self._devices = devices
         self._device = devices[0]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import gompfs
 from gompfs.archive import Archive
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, add_to_archive, open_source, pack_archive
@@ -129,7 +130,7 @@ def write_files(root: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def pack(target: Path, *specs: Path, **options: object) -> PackReport:
-    """Packs directories, files and tars without a grammar."""
+    """Packs directories, files and tars, in blocks of gompresso-bit unless `options` say otherwise."""
     return pack_archive(
         [open_source(spec) for spec in specs],
         target,
@@ -139,7 +140,7 @@ def pack(target: Path, *specs: Path, **options: object) -> PackReport:
 
 
 def add(target: Path, *specs: Path, **options: object) -> PackReport:
-    """Adds directories, files and tars to an archive, without a grammar."""
+    """Adds directories, files and tars to an archive, as `pack` packs them."""
     return add_to_archive(
         target,
         [open_source(spec) for spec in specs],
@@ -149,7 +150,7 @@ def add(target: Path, *specs: Path, **options: object) -> PackReport:
 
 
 def _options(options: dict[str, object]) -> PackOptions:
-    return PackOptions(**{"stats": False, **options})  # type: ignore[arg-type]
+    return PackOptions(**{"codec": Codec.GOMPRESSO_BIT, **options})  # type: ignore[arg-type]
 
 
 def files_of_block(archive: Archive, block: int) -> list[int]:

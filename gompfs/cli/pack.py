@@ -16,7 +16,6 @@ from gompfs.cli.packing import (
     CHECK_OPTIONS,
     CODEC_OPTIONS,
     DICTIONARY_OPTIONS,
-    GRAMMAR_OPTIONS,
     QUIET_OPTIONS,
     WORDS_HELP,
     Options,
@@ -58,12 +57,6 @@ _SHARED_OPTIONS: Options = [
         "--skip-unreadable", is_flag=True, help="Leave out files that cannot be read, with a warning, and continue."
     ),
     jobs_option,
-    click.option(
-        "--no-stats",
-        is_flag=True,
-        help="Do not store what statistics are computed from: archives of text become larger.",
-    ),
-    *GRAMMAR_OPTIONS,
     *CHECK_OPTIONS,
     click.option(
         "--sort",
@@ -193,9 +186,9 @@ def _note_on_root(specs: Sequence[str], values: dict[str, Any]) -> str:
 def _pack_options(values: dict[str, Any]) -> PackOptions:
     from gompfs.options import PackOptions
 
-    same_names = ("jobs", "grammar_builder", "mtime_ns", "owner", "group", "block_size", "words", "force")
+    same_names = ("jobs", "mtime_ns", "owner", "group", "block_size", "words", "force")
     same = {name: values[name] for name in same_names if name in values}
-    return PackOptions(**codec_options(values), stats=not values["no_stats"], check=not values["no_check"], **same)
+    return PackOptions(**codec_options(values), check=not values["no_check"], **same)
 
 
 def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:

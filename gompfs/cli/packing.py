@@ -31,9 +31,11 @@ CODEC_OPTIONS: Options = [
     click.option(
         "--codec",
         type=click.Choice(["gompresso-tadoc", "gompresso-bit", "gompresso-byte", "stored"]),
+        default="gompresso-tadoc",
+        show_default=True,
         help="gompresso-tadoc stores text as grammars, which statistics read, and other files as gompresso-bit does. "
         "gompresso-bit compresses all files as bytes. gompresso-byte decodes faster, and compresses less. stored does "
-        "not compress. Default: gompresso-tadoc, or gompresso-bit without statistics.",
+        "not compress.",
     ),
     click.option(
         "-l",
@@ -70,16 +72,6 @@ CHECK_OPTIONS: Options = [
         "checksums before the archive appears.",
     ),
 ]
-GRAMMAR_OPTIONS: Options = [
-    click.option(
-        "--grammar",
-        "grammar_builder",
-        type=click.Choice(["repair", "sequitur"]),
-        default="repair",
-        show_default=True,
-        help="Algorithm that builds the grammar for statistics. gompresso-tadoc always uses repair.",
-    ),
-]
 WORDS_HELP = (
     "Definition of a word for statistics: text between whitespace; a run of letters, digits and apostrophes; or a run "
     "of ASCII letters and digits, _ and bytes from 0x80 on."
@@ -104,9 +96,8 @@ def codec_options(values: dict[str, Any]) -> dict[str, Any]:
     """Returns what CODEC_OPTIONS and DICTIONARY_OPTIONS say, as fields of PackOptions."""
     from gompfs.codec import Codec
 
-    chosen = Codec.from_label(values["codec"]) if values["codec"] is not None else None
     same_names = ("level", "dependency_elimination", "dictionary_size")
-    return {"codec": chosen, **{name: values[name] for name in same_names if name in values}}
+    return {"codec": Codec.from_label(values["codec"]), **{name: values[name] for name in same_names if name in values}}
 
 
 def run_packing(
@@ -142,8 +133,6 @@ def _print_summary(target: Path, report: PackReport, notes: Sequence[str]) -> No
     lines = [f"{display_path(target)}: {entries}, {sizes}, {factor}, {speed}"]
     if report.added_size != report.archive_size:
         lines.append(f"  the archive now has {human_size(report.archive_size)}")
-    if report.grammar_size:
-        lines.append(f"  of which grammar for statistics: {human_size(report.grammar_size)}")
     if report.num_duplicates:
         lines.append(f"  {_counted(report.num_duplicates, 'duplicate file', 'duplicate files')}, stored once")
     lines += [f"  {note}" for note in notes]

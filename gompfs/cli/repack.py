@@ -12,7 +12,6 @@ from gompfs.cli.packing import (
     CHECK_OPTIONS,
     CODEC_OPTIONS,
     DICTIONARY_OPTIONS,
-    GRAMMAR_OPTIONS,
     QUIET_OPTIONS,
     WORDS_HELP,
     codec_options,
@@ -35,13 +34,8 @@ from gompfs.model import WORD_RULES
     help="Size of the units that decompress independently: a power of two from 16K to 1M. Default: as in ARCHIVE.",
 )
 @with_options([*CODEC_OPTIONS, *DICTIONARY_OPTIONS, jobs_option])
-@click.option(
-    "--stats/--no-stats",
-    default=None,
-    help="Store what statistics are computed from, or do not. Default: as in ARCHIVE.",
-)
 @click.option("--words", type=click.Choice(WORD_RULES), help=f"{WORDS_HELP} Default: as in ARCHIVE.")
-@with_options([*GRAMMAR_OPTIONS, *CHECK_OPTIONS, *QUIET_OPTIONS])
+@with_options([*CHECK_OPTIONS, *QUIET_OPTIONS])
 @engine_option
 @json_option
 def repack_command(
@@ -50,7 +44,6 @@ def repack_command(
     *,
     force: bool,
     block_size: int | None,
-    stats: bool | None,
     words: str | None,
     as_json: bool,
     **values: Any,
@@ -76,10 +69,8 @@ def repack_command(
                 source,
                 Path(target),
                 block_size=block_size,
-                stats=stats,
                 words=words,
                 jobs=values["jobs"],
-                grammar_builder=values["grammar_builder"],
                 force=force,
                 check=not values["no_check"],
                 progress=progress,

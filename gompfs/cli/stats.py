@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
-from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.cluster import DASK, archives_and_name, dask_option, print_statistic_of_cluster
 from gompfs.cli.grep_targets import is_archive, target_of
-from gompfs.cli.output import human_size, print_json, print_line, write_bytes
+from gompfs.cli.output import print_json, write_bytes
 from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
-from gompfs.cli.progress import progress_bar
 from gompfs.cli.statistic_output import OutputForm, output_form, print_report
 from gompfs.cli.stats_in_mount import (
     NeedsArchiveError,
@@ -93,8 +90,6 @@ fraction, how often they occur, and for each of the files with most of them, `nu
 
 --dask takes several archives, as in `gompfs stats --dask ADDRESS ARCHIVE... NAME`, for {merged}. With several,
 the paths of files begin with the path of their archive.
-
---build without NAME adds the grammar and prints no statistic. An interrupted --build leaves ARCHIVE unchanged.
 """
 
 
@@ -138,7 +133,6 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
     help="text, the default; jsonl: the values of --json, one per line; arrow or parquet: a flat table. These two need "
     "pyarrow.",
 )
-@click.option("--build", is_flag=True, help="First add the grammar for segments that were packed with --no-stats.")
 @dask_option
 @engine_option
 @json_option
@@ -151,13 +145,12 @@ def stats_command(
     ngram_length: int | None,
     fields: tuple[str, ...],
     documents: tuple[str, ...],
-    build: bool,
     scheduler: str | None,
     engine: str,
     form: str | None,
     as_json: bool,
 ) -> None:
-    """Print a statistic, list the names of all, or add grammars."""
+    """Print a statistic, or list the names of all."""
     archives: list[str] = []
     if scheduler is not None:
         archives, name = archives_and_name(archive, name, documents, _LIST)
@@ -169,18 +162,13 @@ def stats_command(
     output = output_form(form, as_json=as_json, lists_names=task is None)
     _check_documents(task, documents, fields)
     if scheduler is not None and task is not None:
-        if path is not None or build:
-            raise OptionError(f"{DASK} cannot be used with {FILE} and --build")
+        if path is not None:
+            raise OptionError(f"{DASK} cannot be used with {FILE}")
         print_statistic_of_cluster(
             scheduler, archives, task, name,
             top=top or 0, ngram_length=ngram_length or 0, engine=engine, output=output,
         )  # fmt: skip
         return
-    if build:
-        size = _build_grammars(archive, engine)
-        if name == _LIST:
-            _print_built(archive, size, as_json=as_json)
-            return
     target = target_of(archive)
     is_in_mount = target.mountpoint is not None
     is_plain = engine == "auto" and not documents and (task is None or ngram_length in (None, task.ngram_length))
@@ -236,31 +224,6 @@ def _print_statistic(task: Task, name: str, archive: Archive, query: StatsQuery,
         if task.argument and report.size == 0:
             raise EntryNotFoundError("no file contains this", archive=archive.path, path=display_path(name))
         print_report(waiting.until_it_begins(report), task, output)
-
-
-def _build_grammars(path: str, engine: str) -> int:
-    """Add missing grammars to an archive as a new generation. Returns their compressed size; 0 if none were missing."""
-    from gompfs.pack import add_grammars
-    from gompfs.statistics.content import text_without_grammar
-
-    leave_on_sigterm()
-    with opened(path, engine=engine) as archive:
-        texts = text_without_grammar(archive)
-        if not texts:
-            return 0
-        total = sum(text.num_bytes for text in texts.values())
-        with progress_bar(os.path.basename(archive.path), lambda: total) as bar:
-            progress = bar.advance if bar is not None else None
-            generation = archive.footer.generation
-            return add_grammars(Path(archive.path), generation, texts, engine=archive.engine, progress=progress)
-
-
-def _print_built(path: str, size: int, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"grammar_size": size})
-    else:
-        what = f"added grammar for statistics: {human_size(size)}" if size else "has the grammar for statistics already"
-        print_line(f"{display_path(path)}: {what}".encode())
 
 
 def _check_usage(task: Task | None, path: str | None, top: int | None, ngram_length: int | None) -> None:

@@ -23,9 +23,7 @@ _SYMBOLS_OF_A_THREAD = 8_000_000
 
 
 class AutoAccelerator:
-    """See Accelerator. Returns None for small amounts of work, and if there is no GPU. The CPU builds grammars."""
-
-    build_rules = None
+    """See Accelerator. Returns None for small amounts of work, and if there is no GPU."""
 
     def __init__(self, num_threads: int, options: GpuOptions | None, start_gpu: Callable[[], Engine | None]) -> None:
         """Compares a GPU with `num_threads` CPU threads.

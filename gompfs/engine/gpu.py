@@ -29,8 +29,6 @@ from gompfs.gpu.decode.text import GpuText
 from gompfs.gpu.device.cuda import CPUS_NEAR_DEVICES, KERNEL_MODULES, pinned_array
 from gompfs.gpu.device.spread import run_together
 from gompfs.gpu.encode.encoder import GpuEncoder, can_encode
-from gompfs.gpu.repair import build_rules
-from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
@@ -246,11 +244,6 @@ class GpuAccelerator:
         """See Accelerator.resident_memory."""
         _check_process(self._process)
         return self._resident if self._resident.room else None
-
-    def build_rules(self, parts: PartsInText) -> PartsInRules:
-        """See RuleBuilder."""
-        _check_process(self._process)
-        return build_rules(self._device, parts)
 
 
 def _check_process(process: int) -> None:

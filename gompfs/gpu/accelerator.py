@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are decoded without NumPy
     from gompfs.gpu.device.arrays import ArrayDevice, TextDevice
-    from gompfs.grammar import RuleBuilder
 
 
 class Accelerator(Protocol):
@@ -15,10 +14,6 @@ class Accelerator(Protocol):
 
     The methods raise EngineUnavailableError if the engine must use a device and cannot.
     """
-
-    @property
-    def build_rules(self) -> RuleBuilder | None:
-        """The function that builds grammar rules on the device, or None if the CPU builds them."""
 
     def arrays(self, num_symbols: int) -> ArrayDevice | None:
         """Returns the device that traverses grammars of `num_symbols` symbols, or None if the CPU does it."""

@@ -10,14 +10,12 @@ from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import CorruptIndexError, display_path
 from gompfs.model import (
     DICTIONARY_SECTION,
-    GRAMMAR_SECTION,
     MAX_INO,
     MAX_SYMLINK_TARGET_SIZE,
     MAX_XATTR_NAME_SIZE,
     MAX_XATTR_VALUE_SIZE,
     NEXT_INO,
     ROOT_INO,
-    TEXT_KINDS,
     WORD_RULES,
     PartKind,
     Problem,
@@ -288,16 +286,13 @@ def _check_extents(query: Query, segments: Sequence[Segment], block_size: int) -
 
 
 def _check_parts(query: Query, segments: Sequence[Segment]) -> Iterator[Problem]:
-    """Check that parts have what their kind needs, and that no segment has two grammars."""
-    with_section = {number for (number,) in query("SELECT segment FROM section WHERE kind = ?", GRAMMAR_SECTION)}
+    """Check that parts have what their kind needs."""
     for segment in segments:
         kinds, head_sizes = segment.parts.kinds, segment.parts.head_sizes
         for part, (kind, head_size) in enumerate(zip(kinds, head_sizes, strict=True)):
             if (kind == PartKind.GRAMMAR) != (head_size > 0):
                 has = "a head" if head_size else "no head"
                 yield Problem(f"segment {segment.number}: part {part} is of kind {kind} and has {has}")
-        if segment.number in with_section and not TEXT_KINDS.isdisjoint(kinds):
-            yield Problem(f"segment {segment.number} has a section of kind grammar and parts of text")
     yield from _check_dictionary(query, segments)
 
 

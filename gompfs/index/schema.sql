@@ -57,7 +57,7 @@ CREATE TABLE segment (
     head_sizes BLOB NOT NULL
 );
 
--- Data beside the files, cut into blocks; kind 'grammar' is what statistics are computed from.
+-- Data beside the files, cut into blocks; kind 'words' is the words that several parts of text share.
 CREATE TABLE section (
     segment INTEGER NOT NULL,
     kind TEXT NOT NULL,
@@ -67,5 +67,5 @@ CREATE TABLE section (
     PRIMARY KEY (segment, kind)
 ) WITHOUT ROWID;
 
--- Files that the grammar leaves out, since they are binary.
+-- Files that statistics leave out, since they are binary.
 CREATE TABLE binary_file (ino INTEGER PRIMARY KEY);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gompfs.pack.grammars import add_grammars
 from gompfs.pack.packer import PackProgress, PackReport, add_to_archive, pack_archive
 from gompfs.pack.paths import check_target, pack_paths
 from gompfs.pack.sources import open_source
@@ -10,7 +9,6 @@ from gompfs.pack.sources import open_source
 __all__ = [
     "PackProgress",
     "PackReport",
-    "add_grammars",
     "add_to_archive",
     "check_target",
     "open_source",

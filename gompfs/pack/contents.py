@@ -1,7 +1,7 @@
-"""Stores the contents of a segment's regular files: bytes in the stream, words in a grammar, equal files once.
+"""Stores the contents of a segment's regular files, equal files once.
 
-With the codec gompresso-tadoc, text goes to parts that are stored as grammars, and the words of statistics are those of
-the parts. With the other codecs, all bytes go to the same blocks, and words to a grammar of their own.
+With the codec gompresso-tadoc, text goes to parts that are stored as grammars. With the other codecs, all bytes go to
+the same blocks.
 """
 
 from __future__ import annotations
@@ -9,19 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from gompfs._native.sources import KnownContents, LoadedFiles, PieceHashes
-from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, MIN_LEVEL, Codec, CodecOptions, EncodedBlock
+from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
-from gompfs.errors import UnreadableFileError, display_path
-from gompfs.grammar import PROBE_SIZE, GrammarBuilder, GrammarCollector, is_text
+from gompfs.errors import display_path
+from gompfs.grammar import PROBE_SIZE, is_text
 from gompfs.index.writer import IndexWriter
-from gompfs.model import GRAMMAR_SECTION, WORD_SECTION, Extent, WrittenBlock, WrittenPart
+from gompfs.model import WORD_SECTION, Extent, WrittenBlock, WrittenPart
 from gompfs.options import PackOptions
 from gompfs.pack.large_contents import LargeContents
 from gompfs.pack.sources.base import SourceEntry, fill
@@ -33,30 +31,7 @@ from gompfs.threads import default_threads, threads_limited_to
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
 
-_PIECE_SIZE = 1 << 20
 _TEXT_AT_ONCE = 8 << 20
-
-
-def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
-    """Returns a collector that builds the grammar for `options`, on the engine's device if it has one for that."""
-    how = options.grammar_builder, options.words, options.jobs
-    build_rules = engine.accelerator.build_rules if engine.accelerator else None
-    return GrammarCollector(GrammarBuilder(*how, build_rules, engine.allocate))
-
-
-def grammar_codec(options: PackOptions) -> CodecOptions:
-    """Returns the codec options for grammars: the lowest level. Higher levels take twice as long and save only 3%."""
-    return replace(options.data_codec(), level=MIN_LEVEL)
-
-
-def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter, index: IndexWriter) -> int:
-    """Write the grammar of all collected text as a section of a segment. Returns its compressed size in bytes."""
-    for piece in grammar.finish():
-        section.append(piece)
-    index.add_binary_files(grammar.binary_files)
-    blocks = section.finish()
-    index.add_section(segment, GRAMMAR_SECTION, section.size, blocks)
-    return sum(block.compressed_size for block in blocks)
 
 
 class ContentWriter:
@@ -79,7 +54,6 @@ class ContentWriter:
         self.warnings: list[str] = []
         self.num_duplicates = 0
         self._num_wrong = 0
-        self.grammar_size = 0
         self._index = index
         self._writer = writer
         self._engine = engine
@@ -92,14 +66,11 @@ class ContentWriter:
         self._text_files: list[tuple[int, int]] = []  # inode number, and number of a text file
         part_size = options.part_size
         self._text: TextParts | None = None
-        self._grammar: GrammarCollector | None = None
         if options.text_as_grammar:
             self._text = TextParts(
                 options.words, block_size, part_size or DEFAULT_PART_SIZE, options.jobs, tempfile.gettempdir()
             )
             part_size = None
-        elif options.stats:
-            self._grammar = grammar_collector(options, engine)
         codec = options.data_codec()
         used = dictionary if codec.codec is Codec.GOMPRESSO_BIT else None
         # A GPU decodes the blocks that it encodes, and compares them.
@@ -119,14 +90,10 @@ class ContentWriter:
         if text is not None:
             text.add_contents(placed.new_in_text)
             self._text_files += placed.in_text
-            self._index.add_binary_files(placed.binary)
+        self._index.add_binary_files(placed.binary)
         self._stream.append_contents(placed.new_in_stream)
         start = self._first_block * self._block_size
         self._index.add_extent_rows([(ino, 0, start + address, size) for ino, address, size in placed.in_stream])
-        if self._grammar is not None:
-            for ino, (*_, content, _) in enumerate(files.describe(), first_ino):
-                if content:
-                    self._grammar.add_file(ino, content)
 
     def add(self, ino: int, entry: SourceEntry) -> int:
         """Store the content of a regular file. Returns the size that was stored."""
@@ -136,7 +103,8 @@ class ContentWriter:
             return self._add_whole(ino, entry)
         with threads_limited_to(self._engine.num_threads):
             if entry.can_reopen and self._refer_if_known(ino, entry.size, self._find(entry)):
-                self._feed_grammar(ino, entry)
+                with entry.open() as file:
+                    self._note_kind(ino, _head_of(entry, file))
                 return entry.size
             return self._add_pieces(ino, entry)
 
@@ -156,11 +124,11 @@ class ContentWriter:
             self._index.add_extent_rows(self._text.extent_rows(self._text_files, start))
             blocks += self._write_text(self._text, parts)
         self._index.add_segment(segment, self._first_block, blocks, parts)
-        if self._grammar is not None:
-            section = self._section(grammar_codec(self._options))
-            self.grammar_size = write_grammar(self._grammar, segment, section, self._index)
-        elif self._text is not None:
-            self._write_words(segment, self._text.word_section())
+        if self._text is not None:
+            words = self._text.word_section()
+            # Without words that parts share, only a segment without text needs the section.
+            if any(words) or not self._text.size:
+                self._write_words(segment, words)
         self._num_wrong += self._stream.num_wrong + (self._text.num_wrong if self._text is not None else 0)
         if self._num_wrong:
             self.warnings.append(
@@ -209,26 +177,32 @@ class ContentWriter:
         if len(content) != entry.size:
             self.warnings.append(f"{display_path(entry.path)}: file changed as we read it")
             content = content[: entry.size]
-        text = self._text if self._text is not None and is_text(content) else None
+        text = self._text if self._note_kind(ino, content) else None
         key = (len(content), entry.sha256 or hashlib.sha256(content).digest())
         if content and not self._refer_if_known(ino, len(content), self._known.find(*key)):
             where = text.add_file(content) if text is not None else self._stream.append(content)
             self._known.add(*key, text is not None, where)
             self._refer(ino, len(content), text is not None, where)
-        if self._grammar is not None:
-            self._grammar.add_file(ino, content)
         return len(content)
 
     def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
         """Store a large or sparse file piece by piece."""
         with entry.open() as file:
-            head = b""
-            if self._text is not None and entry.data_ranges is None:
-                probe = memoryview(bytearray(min(PROBE_SIZE, entry.size)))
-                head = bytes(probe[: fill(file, probe)])
-                if is_text(head):
-                    return self._add_text(ino, entry, _Content(entry, file, head), self._text)
-            return self._add_data(ino, entry, _Content(entry, file, head))
+            if entry.data_ranges is not None:
+                self._index.add_binary_files((ino,))
+                return self._add_data(ino, entry, _Content(entry, file, b""))
+            head = _head_of(entry, file)
+            content = _Content(entry, file, head)
+            if self._note_kind(ino, head) and self._text is not None:
+                return self._add_text(ino, entry, content, self._text)
+            return self._add_data(ino, entry, content)
+
+    def _note_kind(self, ino: int, head: bytes | memoryview) -> bool:
+        """List a file as binary unless it is text. Returns whether it is."""
+        found = is_text(head)
+        if not found:
+            self._index.add_binary_files((ino,))
+        return found
 
     def _add_text(self, ino: int, entry: SourceEntry, content: _Content, text: TextParts) -> int:
         """Store a large file as text, piece by piece."""
@@ -251,25 +225,15 @@ class ContentWriter:
     def _add_data(self, ino: int, entry: SourceEntry, content: _Content) -> int:
         """Store a large or sparse file in the stream, piece by piece. Holes get no extent."""
         ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
-        has_holes = sum(size for _, size in ranges) < entry.size
         extents: list[Extent] = []
-        with self._text_of(ino, has_holes=has_holes) as grammar:
-
-            def read_into(memory: memoryview) -> int:
-                count = content.read_into(memory)
-                if grammar is not None:
-                    for start in range(0, count, _PIECE_SIZE):
-                        grammar.add_bytes(memory[start : min(start + _PIECE_SIZE, count)])
-                return count
-
-            for start, size in ranges:
-                content.skip_to(start)
-                address = self._stream.address
-                count = self._stream.append_from(read_into, size)
-                extents += self._extents(start, address, count)
-                if count < size:
-                    self._warn_of_shrinking(entry)
-                    break
+        for start, size in ranges:
+            content.skip_to(start)
+            address = self._stream.address
+            count = self._stream.append_from(content.read_into, size)
+            extents += self._extents(start, address, count)
+            if count < size:
+                self._warn_of_shrinking(entry)
+                break
         self._index.add_extents(ino, extents)
         if entry.data_ranges is None and content.position == entry.size and extents:
             start = extents[0].stream_offset - self._first_block * self._block_size
@@ -286,38 +250,6 @@ class ContentWriter:
         if not self._known.has_size(entry.size):
             return None
         return self._known.find(entry.size, hashlib.sha256(entry.read_all()).digest())
-
-    def _feed_grammar(self, ino: int, entry: SourceEntry) -> None:
-        """Add the words of a file whose bytes are stored already."""
-        if self._grammar is None:
-            return
-        with entry.open() as file, self._text_of(ino, has_holes=False) as grammar:
-            memory = memoryview(bytearray(min(_TEXT_AT_ONCE, entry.size)))
-            while grammar is not None and (count := fill(file, memory)):
-                grammar.add_bytes(memory[:count])
-
-    @contextmanager
-    def _text_of(self, ino: int, *, has_holes: bool) -> Iterator[GrammarCollector | None]:
-        """Begin a file in the grammar, if there is one, and end it when the body ends or the file cannot be read on.
-
-        Holes read as NULs, which text does not contain.
-        """
-        grammar = self._grammar
-        if self._text is not None:
-            self._index.add_binary_files((ino,))
-        elif grammar is not None and has_holes:
-            grammar.leave_out(ino)
-            grammar = None
-        if grammar is not None:
-            grammar.begin_file(ino)
-        try:
-            yield grammar
-        except UnreadableFileError:
-            if grammar is not None:
-                grammar.end_file()
-            raise
-        if grammar is not None:
-            grammar.end_file()
 
     # Extents
 
@@ -341,9 +273,13 @@ class ContentWriter:
         if in_text:
             self._text_files.append((ino, where))
             return
-        if self._text is not None:
-            self._index.add_binary_files((ino,))
         self._index.add_extents(ino, self._extents(0, where, size))
+
+
+def _head_of(entry: SourceEntry, file: BinaryIO) -> bytes:
+    """Returns the first bytes of the content of an entry, which say whether it is text."""
+    probe = memoryview(bytearray(min(PROBE_SIZE, entry.size)))
+    return bytes(probe[: fill(file, probe)])
 
 
 class _Content:

@@ -40,8 +40,7 @@ class PackProgress:
 class PackReport:
     """The result of a pack. Sizes in bytes; `seconds` of wall-clock time.
 
-    `archive_size` is the size of the whole archive, `added_size` what this pack added to it, `grammar_size` what
-    grammars take that only statistics need.
+    `archive_size` is the size of the whole archive, `added_size` what this pack added to it.
     """
 
     num_entries: int = 0
@@ -49,7 +48,6 @@ class PackReport:
     stream_size: int = 0
     archive_size: int = 0
     added_size: int = 0
-    grammar_size: int = 0
     num_duplicates: int = 0
     seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
@@ -203,7 +201,6 @@ def _write_segment(
         num_entries=state.num_entries,
         size=state.size,
         stream_size=builder.contents.size,
-        grammar_size=builder.contents.grammar_size,
         num_duplicates=builder.contents.num_duplicates,
         warnings=[*builder.warnings, *(warning for source in sources for warning in source.warnings)],
     )

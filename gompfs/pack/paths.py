@@ -19,17 +19,15 @@ def pack_paths(
     paths: Sequence[str | os.PathLike[str]],
     target: Path,
     *,
-    codec: str | None,
+    codec: str,
     level: int,
-    stats: bool,
     exclude: Sequence[str | bytes],
     force: bool,
     check: bool,
     engine: str,
 ) -> PackReport:
     """See gompfs.pack_archive."""
-    chosen = Codec.from_label(codec) if codec is not None else None
-    options = PackOptions(codec=chosen, level=level, stats=stats, force=force, check=check)
+    options = PackOptions(Codec.from_label(codec), level=level, force=force, check=check)
     if not paths:
         raise OptionError("nothing to pack")
     check_target(paths, target)

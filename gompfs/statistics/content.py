@@ -1,23 +1,24 @@
-"""The text of files, read from the stream: for statistics of files that no grammar covers."""
+"""The text of files that is not stored in parts, read from the stream for statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
+from gompfs.archive.index_arrays import all_extents
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
-from gompfs.grammar import GrammarCollector
+from gompfs.grammar import PROBE_SIZE, is_text
 from gompfs.model import WORD_RULES
 from gompfs.statistics.content_layout import TextLayout, locate_text, outside, union
 from gompfs.statistics.grammar_cache import segments_with_grammars
 
 _BATCH_BYTES = 16 << 20
-_WHOLE_FILE_SIZE = 1 << 20
 
 
 class ContentText:
@@ -42,43 +43,33 @@ class ContentText:
         """The total size of the files."""
         return int(self.layout.sizes.sum())
 
-    def collect(self, collector: GrammarCollector) -> Iterator[int]:
-        """Pass all files to a collector. Yields the size of each piece.
+    def files(self) -> Iterator[tuple[int, Iterator[memoryview]]]:
+        """Yields the inode number and the pieces of each file that is text, which must be read in this order.
 
         Raises CorruptBlockError if a file lies in a damaged block.
         """
         stream = TextStream(self.archive, self.layout)
-        for file, (ino, size) in enumerate(zip(self.layout.inos.tolist(), self.layout.sizes.tolist(), strict=True)):
+        for file, ino in enumerate(self.layout.inos.tolist()):
             pieces = stream.pieces(file)
-            if size <= _WHOLE_FILE_SIZE:
-                whole = list(pieces)
-                collector.add_file(ino, whole[0] if len(whole) == 1 else b"".join(whole))
-                yield size
-                continue
-            collector.begin_file(ino)
-            for piece in pieces:
-                collector.add_bytes(piece)
-                yield len(piece)
-            collector.end_file()
-        self.binary_files += collector.binary_files
+            head: list[memoryview] = []
+            while sum(map(len, head)) < PROBE_SIZE and (piece := next(pieces, None)) is not None:
+                head.append(piece)
+            if is_text(b"".join(piece[:PROBE_SIZE] for piece in head)):
+                yield ino, chain(head, pieces)
+            else:
+                self.binary_files.append(ino)
 
 
-def text_without_grammar(archive: Archive) -> dict[int, ContentText]:
-    """Returns the text of each segment that has no grammar, by segment number.
-
-    Files without extents, which consist of one hole, are assigned to the first of these segments.
-    """
-    having = segments_with_grammars(archive)
-    inos: dict[int, list[int]] = {s.number: [] for s in archive.segments if s.number not in having}
-    if not inos:
-        return {}
+def text_outside_parts(archive: Archive, inos: Collection[int]) -> ContentText:
+    """Returns the text of the files among `inos` that are in segments without parts of text."""
+    with_parts = segments_with_grammars(archive)
+    if len(with_parts) == len(archive.segments):
+        return ContentText(archive, ())
+    extents = all_extents(archive)
     ends = np.cumsum([len(segment.blocks) for segment in archive.segments]) * archive.block_size
-    for ino in archive.inode_numbers():
-        extents = archive.extents(ino)
-        segment = int(np.searchsorted(ends, extents[0].stream_offset, "right")) if extents else min(inos)
-        if segment in inos:
-            inos[segment].append(ino)
-    return {segment: ContentText(archive, files) for segment, files in inos.items()}
+    is_outside = np.isin(np.searchsorted(ends, extents[:, 2], "right"), list(with_parts), invert=True)
+    outside_parts = set(np.unique(extents[is_outside, 0]).tolist())
+    return ContentText(archive, outside_parts.intersection(inos).difference(archive.index.binary_files()))
 
 
 class TextStream:

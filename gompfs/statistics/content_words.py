@@ -1,4 +1,4 @@
-"""The words of files that no grammar covers, cut by the CPU, also with the engine `gpu`."""
+"""The words of text that is not stored in parts, cut by the CPU, also with the engine `gpu`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder, GrammarCollector
+from gompfs._native.parts import PlainText
+from gompfs.grammar import Grammar
+from gompfs.grammar.grammar import WORD_RULE_KINDS
+from gompfs.grammar.word_characters import word_characters
 from gompfs.statistics.content import ContentText
 from gompfs.threads import default_threads
 
@@ -35,11 +38,16 @@ def content_grammars(content: ContentText, num_threads: int = 0) -> Iterator[Gra
     """
     if not content.layout.inos.size:
         return
-    collector = GrammarCollector(GrammarBuilder(NO_RULES, content.word_rule, num_threads))
+    rule = content.word_rule
+    text = PlainText(WORD_RULE_KINDS[rule], word_characters(rule), num_threads or default_threads())
     num_bytes = 0
-    for piece_size in content.collect(collector):
-        num_bytes += piece_size
-        if num_bytes >= _TEXT_OF_GRAMMAR:
-            yield collector.take()
-            num_bytes = 0
-    yield collector.take()
+    for ino, pieces in content.files():
+        text.begin_file(ino)
+        for piece in pieces:
+            text.add_bytes(piece)
+            num_bytes += len(piece)
+            if num_bytes >= _TEXT_OF_GRAMMAR:
+                yield Grammar(text.take())
+                num_bytes = 0
+        text.end_file()
+    yield Grammar(text.take())

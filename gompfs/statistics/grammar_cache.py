@@ -1,13 +1,12 @@
-"""The grammars of an archive: loaded from its sections, and cached for a while by mounts, which get many requests."""
+"""The grammars of an archive: made of its parts, and cached for a while by mounts, which get many requests."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gompfs.model import GRAMMAR_SECTION, TEXT_KINDS, WORD_SECTION, Section, Segment
+from gompfs.model import TEXT_KINDS, WORD_SECTION, Segment
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -54,34 +53,18 @@ class GrammarCache:
 
 
 def load_grammars(archive: Archive) -> list[Grammar]:
-    """Returns the grammars that the archive holds: those of its sections, and those of text stored in parts."""
+    """Returns the grammar of each segment whose text is stored in parts."""
     from gompfs.statistics.text_in_parts import text_in_parts
 
-    in_parts = (text_in_parts(archive, segment) for segment in archive.segments if has_text_parts(segment))
-    return [*load_section_grammars(archive), *(text.grammar() for text in in_parts)]
-
-
-def load_section_grammars(archive: Archive) -> Iterator[Grammar]:
-    """Yields the grammars of the archive's sections."""
-    from gompfs.grammar import Grammar
-
-    for section in grammar_sections(archive):
-        yield Grammar.from_bytes(archive.read_section(section))
+    return [text_in_parts(archive, segment).grammar() for segment in archive.segments if has_text_parts(segment)]
 
 
 def segments_with_grammars(archive: Archive) -> set[int]:
-    """Returns the numbers of the segments whose words are known without decoding their files."""
+    """Returns the numbers of the segments whose text is stored in parts, if they have any."""
     in_parts = {segment.number for segment in archive.segments if has_text_parts(segment)}
-    return in_parts | {
-        section.segment for section in archive.sections if section.kind in (GRAMMAR_SECTION, WORD_SECTION)
-    }
+    return in_parts | {section.segment for section in archive.sections if section.kind == WORD_SECTION}
 
 
 def has_text_parts(segment: Segment) -> bool:
     """Returns whether the text of a segment is stored in parts, which are its grammar."""
     return not TEXT_KINDS.isdisjoint(segment.parts.kinds)
-
-
-def grammar_sections(archive: Archive) -> list[Section]:
-    """Returns the sections of the archive that hold grammars."""
-    return [section for section in archive.sections if section.kind == GRAMMAR_SECTION]

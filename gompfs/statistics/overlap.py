@@ -7,13 +7,13 @@ that is stored in parts is searched part by part, so that no grammar of the arch
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gompfs._native import statistics as _statistics
 from gompfs._native.grammar import WordRule
 from gompfs.errors import ArchiveFormatError, OptionError, StatsUnavailableError
-from gompfs.statistics.grammar_cache import has_text_parts, load_section_grammars, segments_with_grammars
+from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.paths import escape_path, files_in_order
 from gompfs.statistics.query import MAX_SEARCHED_LENGTH, StatsQuery
 from gompfs.statistics.report import FixedReport, Report
@@ -155,22 +155,10 @@ def _texts_in_parts(archive: Archive, ino: int | None) -> Iterator[TextInParts]:
             yield text if ino is None else text.of_file(ino)
 
 
-def _other_grammars(source: StatsSource, query: StatsQuery) -> Iterable[Grammar]:
-    """Yields grammars of all text that is not stored in parts. At most one without rules is in memory."""
-    archive = source.archive
-    if not any(map(has_text_parts, archive.segments)):
-        grammars = source.grammars()
-        yield from grammars
-        content = [source.content(grammars, query)]
-    else:
-        yield from load_section_grammars(archive)
-        if len(segments_with_grammars(archive)) == len(archive.segments):
-            return
-        from gompfs.statistics.content import text_without_grammar
-
-        content = list(text_without_grammar(archive).values())
+def _other_grammars(source: StatsSource, query: StatsQuery) -> Iterator[Grammar]:
+    """Yields grammars of all text that is not stored in parts, one at a time."""
     from gompfs.statistics.content_words import content_grammars
 
-    for text in content:
-        yield from content_grammars(text)
-        source.check_is_text(text, query)
+    content = source.content(query)
+    yield from content_grammars(content)
+    source.check_is_text(content, query)

@@ -138,10 +138,7 @@ def _gather(
     times = traversal.times or PhaseTimes()
     if traversal.device is None:
         with times.of("traverse"):
-            if traversal.sequential:
-                postings.gather_sequentially(corpus, per_file)
-            else:
-                postings.gather(corpus, per_file, traversal.direction, traversal.num_threads)
+            postings.gather(corpus, per_file, traversal.direction, traversal.num_threads)
         return
     from gompfs.statistics.gpu.device_postings import DeviceCounter, FlattenedText
 

@@ -1,4 +1,4 @@
-"""The text that a statistic counts: grammars of an archive, and files of it that no grammar covers."""
+"""The text that a statistic counts: grammars of an archive, and text that is not stored in parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gompfs.errors import StatsUnavailableError
-from gompfs.statistics.grammar_cache import load_grammars, segments_with_grammars
+from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.memory_limit import check_memory
 from gompfs.statistics.traversal import Traversal
 
@@ -52,17 +52,11 @@ class StatsSource:
             raise self._no_stats_of_binary_file(query.ino)
         return {query.ino}
 
-    def content(self, grammars: Sequence[Grammar], query: StatsQuery) -> ContentText:
-        """Returns the text of the files that the query counts and that no grammar covers.
+    def content(self, query: StatsQuery) -> ContentText:
+        """Returns the text of the files that the query counts and that are not stored in parts."""
+        from gompfs.statistics.content import text_outside_parts
 
-        `grammars` are all grammars of the archive.
-        """
-        from gompfs.statistics.content import ContentText
-
-        if len(segments_with_grammars(self.archive)) == len(self.archive.segments):
-            return ContentText(self.archive, ())
-        known = _inos(grammars).union(self.archive.index.binary_files())
-        return ContentText(self.archive, self.counted_inos(query) - known)
+        return text_outside_parts(self.archive, self.counted_inos(query))
 
     def check_is_text(self, content: ContentText, query: StatsQuery) -> None:
         """Raises StatsUnavailableError if the query's file proved to be binary when `content` was read."""
@@ -83,7 +77,7 @@ class StatsSource:
         scope = replace(query, ino=None) if with_others else query
         grammars = self.grammars()
         num_bytes = sum(grammar.num_bytes for grammar in grammars)
-        content = self.content(grammars, scope)
+        content = self.content(scope)
         for grammar in content_grammars(content):
             grammars.append(grammar)
             num_bytes += grammar.num_bytes

@@ -62,15 +62,13 @@ class Traversal:
     """How a result is computed. The result does not depend on it.
 
     With a `device`, the grammars are traversed there, in ranges of files that fit in its memory. Without one,
-    `num_threads` threads (0: one per core) traverse them; `sequential` instead selects TADOC's own method for
-    comparison: one thread, hash tables, top-down.
+    `num_threads` threads (0: one per core) traverse them.
 
     At most `in_memory` bytes of postings are kept in memory; the rest goes to a temporary file. A task with more than
     `space_limit` bytes of postings fails; 0 stands for half of the free disk space. Times are added to `times`.
     """
 
     direction: Direction = Direction.AUTO
-    sequential: bool = False
     num_threads: int = 0
     in_memory: int = 32 << 20
     space_limit: int = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gompfs._native import statistics as _statistics
 from gompfs.errors import StatsUnavailableError
-from gompfs.statistics.grammar_cache import grammar_sections, has_text_parts
+from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.report import PiecewiseReport, Report
 from gompfs.statistics.traversal import Traversal
 from gompfs.threads import default_threads
@@ -32,15 +32,10 @@ def word_counts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Rep
     """Returns the lines `word<TAB>count` for a query."""
     # A device only if the user asked for it: otherwise the CPU counts while it reads.
     how = source.traversal(0)
-    archive = source.archive
-    if how.device is None and len(archive.segments) == 1 and has_text_parts(archive.segments[0]):
+    segments = source.archive.segments
+    if how.device is None and len(segments) == 1 and has_text_parts(segments[0]):
         return _count_parts(order, source, query)
-    has_all_grammars = len(grammar_sections(archive)) == len(archive.segments)
-    if how.device is None and query.ino is None and has_all_grammars:
-        counted = _count_sections(source)
-    else:
-        counted = _count_grammars(source, query, how)
-    return word_count_report(counted, order, top=query.top)
+    return word_count_report(_count_grammars(source, query, how), order, top=query.top)
 
 
 def _count_parts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Report:
@@ -63,27 +58,13 @@ def _count_parts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Re
     return PiecewiseReport(native, num_threads)
 
 
-def _count_sections(source: StatsSource) -> list[CountedWords]:
-    """Counts the words of all files while the sections are read. The grammars are not kept in memory."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from gompfs.archive.index_arrays import inode_numbers
-    from gompfs.grammar import CountedWords
-
-    archive = source.archive
-    with ThreadPoolExecutor(1, thread_name_prefix="gompfs-inode-numbers") as executor:
-        inos = executor.submit(inode_numbers, archive)  # runs while a section is read
-        texts = map(archive.read_section, grammar_sections(archive))
-        return [CountedWords.from_section(text, inos.result()) for text in texts]
-
-
 def _count_grammars(source: StatsSource, query: StatsQuery, how: Traversal) -> list[CountedWords]:
     from gompfs.grammar import CountedWords
     from gompfs.statistics.content_words import content_word_counts
 
     inos = source.counted_inos(query)
     grammars = source.grammars()
-    content = source.content(grammars, query)
+    content = source.content(query)
     if how.device is None:
         counted = [CountedWords(grammar, grammar.word_counts(inos)) for grammar in grammars]
     else:
@@ -103,13 +84,11 @@ def word_count_report(
     Needs 12 bytes of memory per word in addition to `counted`. Raises StatsUnavailableError if the counts cannot be
     computed.
     """
-    from gompfs.grammar import Grammar
-
     num_threads = num_threads or default_threads()
-    words = [source.native if isinstance(source, Grammar) else source for source, _ in counted]
-    counts = [source.counts for source in counted]
+    grammars = [each.grammar.native for each in counted]
+    counts = [each.counts for each in counted]
     try:
-        native = _statistics.word_count_report(words, counts, order is SortOrder.BY_COUNT, top, num_threads)
+        native = _statistics.word_count_report(grammars, counts, order is SortOrder.BY_COUNT, top, num_threads)
     except ValueError as error:
         raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
     return PiecewiseReport(native, num_threads)

@@ -1,4 +1,4 @@
-"""Checks an archive against the documents of the format: blocks, index and grammars. Reports the affected files."""
+"""Checks an archive against the documents of the format: blocks and index. Reports the affected files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from gompfs.archive.index_arrays import all_extents
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BlockStatus
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, StatsUnavailableError, is_disk_error
-from gompfs.model import GRAMMAR_SECTION, BlockTable, Problem, Section, Segment
+from gompfs.model import BlockTable, Problem, Section, Segment
 from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.text_in_parts import text_in_parts
-from gompfs.verify.grammar_check import GrammarCheck
 from gompfs.verify.text_files import check_extents, check_text_files
 
 _BATCH_BYTES = 16 << 20
@@ -53,11 +52,10 @@ class VerifyReport:
 
 
 def verify_archive(archive: Archive, progress: Callable[[int], None] | None = None) -> VerifyReport:
-    """Decode all blocks and compare them with their checksums; check the index, the grammars, earlier generations.
+    """Decode all blocks and compare them with their checksums; check the index and earlier generations.
 
     `progress` is called with the uncompressed bytes of each step. The checks that opening an archive makes are not
-    repeated. Only one grammar is in memory at a time. The text of its files is decoded a second time and compared with
-    the grammar word by word. Text stored in parts is read a second time: the words of its heads are compared with it.
+    repeated. Text stored in parts is read a second time: the words of its heads are compared with it.
     """
     return _Verification(archive, progress or (lambda _size: None)).run()
 
@@ -76,17 +74,14 @@ class _Verification:
         """Check everything. Returns the report."""
         report = self._report
         report.problems += self._archive.problems()
-        # If the index contradicts itself, grammars cannot be compared with its files.
+        # If the index contradicts itself, text cannot be compared with its files.
         is_sound = not report.problems
         self._check_overlaps()
         for segment in self._archive.segments:
             self._check_segment(segment)
         self._name_touched_files()
-        damaged_blocks = {damage.block for damage in report.damages}
-        grammars = GrammarCheck(self._archive, damaged_blocks, with_files=is_sound)
         for section in self._archive.sections:
-            self._check_section(section, grammars)
-        report.problems += grammars.finish()
+            self._check_section(section)
         if is_sound:
             report.problems += check_extents(self._archive)
             report.problems += check_text_files(self._archive, self._blocks_with_nul)
@@ -124,26 +119,19 @@ class _Verification:
             except ArchiveFormatError as error:
                 self._report.problems.append(Problem(f"segment {segment.number}: {error.message}"))
 
-    def _check_section(self, section: Section, grammars: GrammarCheck) -> None:
-        """Check the blocks of a section and, if it is a grammar, its content."""
+    def _check_section(self, section: Section) -> None:
+        """Check the blocks of a section."""
         name = f"{section.kind} of segment {section.segment}"
-        is_grammar = section.kind == GRAMMAR_SECTION
-        content = bytearray()
         try:
             self._archive.stored.check_section(section)
         except CorruptIndexError as error:
             self._report.problems.append(Problem(error.message))
             self._damaged_segments.add(section.segment)
             return
-        decode = partial(self._archive.stored.decode_table, section.blocks, verify=True)
-        damaged = self._damaged(
-            section.blocks, decode, (lambda _number, piece: content.extend(piece)) if is_grammar else None
-        )
+        damaged = self._damaged(section.blocks, partial(self._archive.stored.decode_table, section.blocks, verify=True))
         self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
         if damaged:
             self._damaged_segments.add(section.segment)
-        if is_grammar and not damaged:
-            self._report.problems += grammars.take_section(section.segment, content)
 
     def _damaged(
         self,

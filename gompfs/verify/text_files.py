@@ -12,7 +12,7 @@ from gompfs.archive.index_arrays import all_extents, file_sizes
 from gompfs.errors import CorruptBlockError
 from gompfs.grammar import PROBE_SIZE, is_text
 from gompfs.model import TEXT_KINDS, Problem, first_problems
-from gompfs.statistics.grammar_cache import grammar_sections, has_text_parts
+from gompfs.statistics.grammar_cache import has_text_parts
 
 
 def check_text_files(archive: Archive, blocks_with_nul: Sequence[int]) -> Iterator[Problem]:
@@ -47,7 +47,7 @@ def check_text_files(archive: Archive, blocks_with_nul: Sequence[int]) -> Iterat
     candidates = _files_with_nul(archive, extents[is_in_text], blocks_with_nul)
     with_nul = [ino for ino in candidates.tolist() if _has_nul(archive, ino)]
     yield from each_file(np.array(with_nul, np.int64), "it is in parts of text and has a NUL near its beginning")
-    if len(segments) == len(archive.segments) and not grammar_sections(archive):
+    if len(segments) == len(archive.segments):
         not_empty = regular[regular[:, 1] > 0, 0]
         others = np.setdiff1d(not_empty, np.concatenate([in_text, binary, with_holes]))
         yield from each_file(others, "it is neither in parts of text nor listed as a binary file")

@@ -18,16 +18,14 @@ void bind_host_copy(nanobind::module_& gpu);
 
 // gompfs._native.grammar
 void bind_grammar(nanobind::module_& grammar);
-void bind_grammar_builder(nanobind::module_& grammar);
-void bind_text_check(nanobind::module_& grammar);
 
 // gompfs._native.parts
 void bind_part_heads(nanobind::module_& parts);
 void bind_parts_builder(nanobind::module_& parts);
+void bind_plain_text(nanobind::module_& parts);
 
 // gompfs._native.statistics
 void bind_corpus(nanobind::module_& statistics);
-void bind_counted_section(nanobind::module_& statistics);
 void bind_forest(nanobind::module_& statistics);
 void bind_line_formats(nanobind::module_& statistics);
 void bind_merge_lines(nanobind::module_& statistics);

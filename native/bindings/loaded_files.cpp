@@ -213,8 +213,7 @@ void bind_loaded_files(nb::module_& sources) {
         .def_prop_ro("in_stream", &in_stream,
                      "Inode number, address and size of each file whose content is in the stream.")
         .def_prop_ro("in_text", &in_text, "Inode number, and number of a text file.")
-        .def_ro("binary", &PlacedFiles::binary,
-                "The inode numbers of files that are not text. Empty without text files.");
+        .def_ro("binary", &PlacedFiles::binary, "The inode numbers of files that are not text.");
     nb::class_<KnownContents>(sources, "KnownContents",
                               "The contents that are stored, at an address of the stream or as the "
                               "text file of a number.")

@@ -52,16 +52,15 @@ NB_MODULE(_native, module) {
         module, "codec", "Codecs: batches of blocks, encoded and decoded on several threads.",
         {gompfs::bind_decode_work, gompfs::bind_buffer_pool, gompfs::bind_codec_dictionary,
          gompfs::bind_codec_blocks, gompfs::bind_codec_sequences});
+    gompfs::add_submodule(module, "grammar", "Word grammars: read and checked on several threads.",
+                          {gompfs::bind_grammar});
     gompfs::add_submodule(
-        module, "grammar", "Word grammars: built, read and checked on several threads.",
-        {gompfs::bind_grammar_builder, gompfs::bind_grammar, gompfs::bind_text_check});
-    gompfs::add_submodule(module, "parts", "Parts of text that are stored as grammars.",
-                          {gompfs::bind_part_heads, gompfs::bind_parts_builder});
-    gompfs::add_submodule(
-        module, "statistics", "Statistics of grammars, and their reports.",
-        {gompfs::bind_corpus, gompfs::bind_forest, gompfs::bind_counted_section,
-         gompfs::bind_line_formats, gompfs::bind_merge_lines, gompfs::bind_overlap,
-         gompfs::bind_postings, gompfs::bind_report, gompfs::bind_row_lines});
+        module, "parts", "Parts of text that are stored as grammars.",
+        {gompfs::bind_part_heads, gompfs::bind_parts_builder, gompfs::bind_plain_text});
+    gompfs::add_submodule(module, "statistics", "Statistics of grammars, and their reports.",
+                          {gompfs::bind_corpus, gompfs::bind_forest, gompfs::bind_line_formats,
+                           gompfs::bind_merge_lines, gompfs::bind_overlap, gompfs::bind_postings,
+                           gompfs::bind_report, gompfs::bind_row_lines});
     gompfs::add_submodule(module, "index",
                           "Checks of an index, and columns that follow from others.",
                           {gompfs::bind_index_pages, gompfs::bind_index_blocks});

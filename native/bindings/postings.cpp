@@ -12,7 +12,6 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/interruptible.h"
-#include "statistics/sequential.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -53,10 +52,6 @@ void gather(Postings& postings, const Corpus& corpus, bool per_file, Direction d
         [&] { gather_postings(corpus, per_file, {direction, num_threads}, postings); });
 }
 
-void gather_sequentially(Postings& postings, const Corpus& corpus, bool per_file) {
-    run_interruptibly([&] { count_sequentially(corpus, per_file, postings); });
-}
-
 void add_over_edges(Postings& postings, const Corpus& corpus, bool per_file, unsigned num_threads) {
     run_interruptibly([&] { gather_over_edges(corpus, per_file, num_threads, postings); });
 }
@@ -82,9 +77,6 @@ void bind_postings(nb::module_& statistics) {
              "Creates no file before the memory is used up.")
         .def("gather", &gather, "corpus"_a, "per_file"_a, "direction"_a, "num_threads"_a,
              "Counts on the CPU. Raises ValueError above the limit, OSError.")
-        .def("gather_sequentially", &gather_sequentially, "corpus"_a, "per_file"_a,
-             "Counts as the TADOC papers do: on one thread, top-down, in hash tables. Raises what "
-             "gather raises.")
         .def("gather_over_edges", &add_over_edges, "corpus"_a, "per_file"_a, "num_threads"_a,
              "Counts only the n-grams that span two parts, which a device does not count. Raises "
              "what gather raises.")

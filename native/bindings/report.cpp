@@ -12,14 +12,15 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
-#include "bindings/counted_section.h"
+#include "bindings/counted_files.h"
 #include "bindings/held_parts.h"
 #include "bindings/interruptible.h"
 #include "bindings/types.h"
 #include "common/failures.h"
-#include "statistics/parts_word_count_report.h"
+#include "statistics/parts_word_counts.h"
 #include "statistics/task_report.h"
 #include "statistics/word_count_report.h"
+#include "statistics/word_counts.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -52,26 +53,32 @@ Report* of_task(const Corpus& corpus, PostingsTask task, std::uint64_t top, Post
     return report.release();
 }
 
-// The sources and the arrays must stay alive.
-Report* of_word_counts(const py::List<std::variant<const Grammar*, const HeldSection*>>& sources,
+NewArray<std::uint64_t> count_words(const Grammar& grammar, const Inos& inos,
+                                    unsigned num_threads) {
+    WordCounts counts;
+    const CountedFiles files = counted_files(inos);
+    run_interruptibly([&] { counts = word_counts(grammar, files, num_threads); });
+    return to_array(std::move(counts));
+}
+
+// The grammars must stay alive.
+Report* of_word_counts(const std::vector<const Grammar*>& grammars,
                        const std::vector<Array<std::uint64_t>>& counts, bool by_count,
                        std::uint64_t top, unsigned num_threads) {
-    if (sources.size() != counts.size()) {
-        throw nb::value_error("the number of sources differs from the number of arrays");
+    if (grammars.size() != counts.size()) {
+        throw nb::value_error("the number of grammars differs from the number of arrays");
     }
-    std::vector<CountedWords> counted;
+    std::vector<const Dictionary*> dictionaries;
+    std::vector<std::span<const std::uint64_t>> spans;
     for (std::size_t index = 0; index < counts.size(); ++index) {
-        CountedWords& words = counted.emplace_back();
-        words.counts = as_span(counts[index]);
-        if (nb::isinstance<HeldSection>(sources[index])) {
-            words.section = &nb::cast<const HeldSection&>(sources[index]).counted();
-        } else {
-            words.dictionary = &nb::cast<const Grammar&>(sources[index]).dictionary;
-        }
+        dictionaries.push_back(&grammars[index]->dictionary);
+        spans.push_back(as_span(counts[index]));
     }
     std::unique_ptr<Report> report;
     run_interruptibly([&] {
-        report = std::make_unique<WordCountReport>(std::move(counted), by_count, top, num_threads);
+        report = std::make_unique<WordCountReport>(
+            std::make_shared<const GrammarWordCounts>(dictionaries, spans, num_threads), by_count,
+            top, num_threads);
     });
     return report.release();
 }
@@ -86,8 +93,7 @@ Report* of_parts(const StoredText& parts, const py::Buffer& extents, const py::B
         auto counts = std::make_shared<const PartsWordCounts>(held.parts, held.extents, held.words,
                                                               held.max_word_bytes, held.tokenizer,
                                                               files, num_threads);
-        report =
-            std::make_unique<PartsWordCountReport>(std::move(counts), by_count, top, num_threads);
+        report = std::make_unique<WordCountReport>(std::move(counts), by_count, top, num_threads);
     });
     return report.release();
 }
@@ -130,12 +136,16 @@ void bind_report(nb::module_& statistics) {
         "task_report", &of_task, "corpus"_a, "task"_a, "top"_a, "postings"_a, "num_threads"_a,
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership,
         "Returns the lines of a task. Raises ValueError above the limit of the postings, OSError.");
-    statistics.def("word_count_report", &of_word_counts, "sources"_a, "counts"_a, "by_count"_a,
-                   "top"_a, "num_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
-                   nb::rv_policy::take_ownership,
-                   "Returns lines of word, tab and count, with the counts of all sources added.\n\n"
-                   "Raises ValueError if a source does not have a count for each word, or if the "
-                   "sums could exceed 62 bits.");
+    statistics.def(
+        "word_counts", &count_words, "grammar"_a, "inos"_a.none(), "num_threads"_a,
+        "Returns how often each word of the dictionary occurs in the files `inos`, or in all "
+        "files.");
+    statistics.def(
+        "word_count_report", &of_word_counts, "grammars"_a, "counts"_a, "by_count"_a, "top"_a,
+        "num_threads"_a, nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership,
+        "Returns lines of word, tab and count, with the counts of all grammars added.\n\n"
+        "Raises ValueError if there is not a count for each word of a grammar, or if "
+        "there are 2^62 words or more.");
     statistics.def("parts_word_count_report", &of_parts, "parts"_a, "extents"_a, "word_section"_a,
                    "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "inos"_a.none(),
                    "by_count"_a, "top"_a, "num_threads"_a, nb::rv_policy::take_ownership,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <ranges>
-#include <stdexcept>
 
 namespace gompfs {
 
@@ -12,18 +11,6 @@ std::uint32_t Dictionary::lower_bound(std::string_view text) const {
     return static_cast<std::uint32_t>(
         std::ranges::lower_bound(numbers, text, {}, [this](auto number) { return word(number); }) -
         numbers.begin());
-}
-
-Dictionary make_dictionary(std::span<const std::uint64_t> starts,
-                           std::span<const std::uint8_t> bytes) {
-    if (starts.empty() || starts.front() != 0 || starts.back() != bytes.size() ||
-        !std::is_sorted(starts.begin(), starts.end())) {
-        throw std::invalid_argument("the words are not inside the bytes");
-    }
-    Dictionary dictionary;
-    dictionary.starts.assign(starts.begin(), starts.end());
-    dictionary.bytes.assign(bytes.begin(), bytes.end());
-    return dictionary;
 }
 
 std::uint64_t Grammar::size_in_memory() const {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -29,31 +28,18 @@ struct Dictionary {
     std::uint32_t lower_bound(std::string_view text) const;
 };
 
-// Makes a dictionary of words whose bytes follow each other; word i begins at starts[i]. Throws
-// std::invalid_argument if the words are not inside the bytes.
-Dictionary make_dictionary(std::span<const std::uint64_t> starts,
-                           std::span<const std::uint8_t> bytes);
-
-// What a part says about its text, before its rules.
-struct PartHead {
+// The grammar of consecutive files. Symbols below words.size() are indexes in `words`, which has
+// numbers in the dictionary. The root rule has a splitter after every file.
+struct Part {
     bool continues = false;        // whether its first file began in the part before
     std::uint64_t num_tokens = 0;  // number of words of its text, with repetitions
     std::vector<std::uint64_t> inos;
     std::vector<std::uint32_t> words;  // numbers in the dictionary
-};
-
-// The grammar of consecutive files. Symbols below words.size() are indexes in `words`, which has
-// numbers in the dictionary. The root rule has a splitter after every file.
-struct Part : PartHead {
     Rules rules;
 };
 
-// `none` builds no rules: the root contains all words. No section stores such a grammar.
-enum class BuilderKind : std::uint8_t { repair = 0, sequitur = 1, none = 2 };
-
 struct Grammar {
     WordRule word_rule = WordRule::whitespace;
-    BuilderKind builder = BuilderKind::repair;
     Dictionary dictionary;
     std::vector<Part> parts;
 

@@ -1,9 +1,8 @@
 // Implements the word rules; see tokenizer.h. Separators are found 64 bytes at a time with SSE2
 // (word_rule.h). Characters are decoded strictly: overlong forms, surrogates and code points above
-// 0x10ffff are not valid UTF-8. kernels/statistics/words.cu must give the same words.
+// 0x10ffff are not valid UTF-8.
 #include "grammar/tokenizer.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -43,19 +42,6 @@ Character decode_utf8(std::string_view text, std::size_t at) {
     return {code_point, length};
 }
 
-template <WordRule kRule>
-bool has_separator_of(std::string_view text) {
-    std::size_t offset = 0;
-    for (; text.size() - offset >= 64; offset += 64) {
-        if (separator_bits<kRule>(text.data() + offset) != 0) {
-            return true;
-        }
-    }
-    text.remove_prefix(offset);
-    return std::any_of(text.begin(), text.end(),
-                       [](char byte) { return is_separator(kRule, byte); });
-}
-
 }  // namespace
 
 Tokenizer::Tokenizer(WordRule rule, std::vector<std::uint8_t> word_characters)
@@ -87,26 +73,6 @@ std::size_t Tokenizer::next_word_start(std::string_view text, std::size_t from) 
         ++from;
     }
     return from;
-}
-
-std::size_t Tokenizer::complete_prefix(std::string_view text) const {
-    std::size_t size = text.size();
-    while (size != 0 && !is_separator(rule_, text[size - 1])) {
-        --size;
-    }
-    return size;
-}
-
-bool has_separator(WordRule rule, std::string_view text) {
-    switch (rule) {
-        case WordRule::whitespace:
-            return has_separator_of<WordRule::whitespace>(text);
-        case WordRule::letters:
-            return has_separator_of<WordRule::letters>(text);
-        case WordRule::identifiers:
-            return has_separator_of<WordRule::identifiers>(text);
-    }
-    return false;
 }
 
 }  // namespace gompfs

@@ -31,10 +31,6 @@ class Tokenizer {
     // The first such position from `from` on, or the size of the text if there is none.
     std::size_t next_word_start(std::string_view text, std::size_t from) const;
 
-    // The length of the longest prefix that ends with a separator (see is_separator), so that no
-    // word can continue after it; 0 if there is none.
-    std::size_t complete_prefix(std::string_view text) const;
-
   private:
     template <WordRule kRule, typename Take>
     static void between_separators(std::string_view text, Take&& take);
@@ -45,9 +41,6 @@ class Tokenizer {
     WordRule rule_;
     std::vector<std::uint8_t> word_characters_;
 };
-
-// Whether a text contains a separator.
-bool has_separator(WordRule rule, std::string_view text);
 
 template <typename Take>
 void Tokenizer::for_each_word(std::string_view text, Take&& take) const {

@@ -3,10 +3,12 @@
 // The merge is cut into up to 128 ranges at words of the longest list, and each range is merged by
 // one thread with a binary heap (Merger). Each range numbers its words from 0; afterwards the
 // numbers are shifted by the sizes of the ranges before. The cuts depend on the words only, not on
-// the number of threads, so the section is the same for any number of threads.
+// the number of threads.
 #include "grammar/word_list.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "common/cancellation.h"
 #include "common/parallel.h"
@@ -227,6 +229,39 @@ std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists
         }
     });
     return ranges;
+}
+
+// A range shares nothing with the range before, so ranges are expanded independently.
+Dictionary expand_ranges(std::vector<DictionaryRange> ranges, unsigned num_threads) {
+    std::vector<std::uint64_t> first_words{0}, first_bytes{0};
+    for (const DictionaryRange& range : ranges) {
+        first_words.push_back(first_words.back() + range.num_words);
+        first_bytes.push_back(std::accumulate(range.shared_lengths.begin(),
+                                              range.shared_lengths.end(),
+                                              first_bytes.back() + range.suffixes.size()));
+    }
+    Dictionary dictionary;
+    dictionary.starts.resize(first_words.back() + 1);
+    dictionary.bytes.resize(first_bytes.back());
+    parallel_for(ranges.size(), num_threads, [&](std::size_t index) {
+        const DictionaryRange range = std::move(ranges[index]);
+        const std::uint8_t* length = range.suffix_lengths.data();
+        auto suffix = range.suffixes.begin();
+        std::uint64_t* start = &dictionary.starts[first_words[index]];
+        char* const begin = dictionary.bytes.data() + first_bytes[index];
+        const char* previous = begin;
+        char* next = begin;
+        for (const std::uint8_t shared : range.shared_lengths) {
+            const auto rest = static_cast<std::ptrdiff_t>(read_number(length));
+            std::copy_n(previous, shared, next);
+            std::copy_n(suffix, rest, next + shared);
+            suffix += rest;
+            previous = next;
+            next += shared + rest;
+            *++start = static_cast<std::uint64_t>(next - dictionary.bytes.data());
+        }
+    });
+    return dictionary;
 }
 
 }  // namespace gompfs

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/grammar.h"
+
 namespace gompfs {
 
 // Words in byte order. Each word is stored as the length of the prefix shared with the word before
@@ -51,7 +53,8 @@ class WordCursor {
     std::uint64_t head_ = 0;
 };
 
-// Consecutive words of a dictionary, in the three streams of a grammar section.
+// Consecutive words of a dictionary. Each is the length of the prefix that it shares with the word
+// before, the length of its suffix (a variable-length number), and the suffix.
 struct DictionaryRange {
     std::uint32_t num_words = 0;
     std::vector<std::uint8_t> shared_lengths;
@@ -64,5 +67,8 @@ struct DictionaryRange {
 std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists,
                                               unsigned num_threads,
                                               std::vector<std::vector<std::uint32_t>>& ranks);
+
+// Returns all words of the ranges of a dictionary.
+Dictionary expand_ranges(std::vector<DictionaryRange> ranges, unsigned num_threads);
 
 }  // namespace gompfs

@@ -41,6 +41,8 @@ class PartCollector {
     // Adds to the present file. Files are numbered from 0.
     void add_bytes(std::string_view bytes);
     void end_file();
+    // Whether it has bytes of a file that has not ended.
+    bool is_in_file() const { return part_.text.size() != file_start_; }
     // Passes on what was collected, if there is anything. No file may be open.
     void flush();
 

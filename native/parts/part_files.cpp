@@ -5,13 +5,29 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "grammar/rule_sizes.h"
-
 namespace gompfs {
 namespace {
 
 [[noreturn]] void fail_extent() {
     throw std::invalid_argument("an extent of a file is not a piece of a part");
+}
+
+// The number of words that the root of a part stands for, at most kMaxTokens. Rules are visited
+// from the last one down, so that every rule is known before it is used.
+std::uint64_t num_words_of(const Part& part) {
+    const Rules& rules = part.rules;
+    std::vector<std::uint64_t> sizes(rules.size());
+    for (std::uint32_t rule = rules.size(); rule-- > 0;) {
+        std::uint64_t& size = sizes[rule];
+        for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
+            const Symbol symbol = rules.symbols[at];
+            if (symbol != kSplitter) {
+                size += symbol < part.words.size() ? 1 : sizes[symbol - part.words.size()];
+                size = std::min(size, kMaxTokens);
+            }
+        }
+    }
+    return sizes[0];
 }
 
 // Assigns the pieces of one part to the files that they belong to.
@@ -129,7 +145,7 @@ Part PartMaker::part_of(std::span<const PieceFiles> pieces, bool with_all_files)
         part.rules.starts.push_back(part.rules.symbols.size());
     }
     append_rules(num_shared, part.rules);
-    part.num_tokens = rule_sizes(part)[0];
+    part.num_tokens = num_words_of(part);
     return part;
 }
 
@@ -160,7 +176,7 @@ PartWords read_words(const StoredPart& stored, const WordSection& section,
             ranges.push_back({extent.offset, extent.size, 1});
         }
     }
-    PartWords words = stored.head.empty() ? words_of_text(stored, ranges, tokenizer)
+    PartWords words = stored.head.empty() ? words_of_text(stored.plain_text(), ranges, tokenizer)
                                           : words_of_grammar(stored, section, tokenizer);
     if (goes_on && !words.pieces.empty()) {
         words.pieces.back().goes_on = true;

@@ -6,12 +6,15 @@
 #include "parts/part_words.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "common/cancellation.h"
 #include "grammar/grammar.h"
+#include "grammar/word_head.h"
+#include "grammar/word_table.h"
 #include "parts/opened_part.h"
 
 namespace gompfs {
@@ -108,10 +111,6 @@ class GrammarTaker {
     PartWords part_;
 };
 
-std::string_view text_of(const StoredPart& part) {
-    return {reinterpret_cast<const char*>(part.text.data()), part.text.size()};
-}
-
 // All weights below fit into 64 bits if this holds, because each word has a byte.
 void check_weights(std::span<const WeightedRange> ranges) {
     std::uint64_t num_bytes = 0;
@@ -152,6 +151,56 @@ std::vector<std::uint64_t> weights_of_root(OpenedPart& opened,
     return weights;
 }
 
+// Numbers the words of a text.
+class WordNumbers {
+  public:
+    // Appends the number of each word of a text, in the order of first occurrence. Hashes of
+    // several words are computed before the first of them is looked up, so that their slots are
+    // prefetched.
+    void append(std::string_view text, const Tokenizer& tokenizer, std::vector<Symbol>& numbers) {
+        constexpr std::size_t kBatch = 16;
+        std::array<WordKey, kBatch> batch;
+        std::size_t count = 0;
+        const auto look_up = [&] {
+            for (std::size_t index = 0; index < count; ++index) {
+                numbers.push_back(words_.find_or_add(batch[index]));
+            }
+            count = 0;
+        };
+        tokenizer.for_each_word(text, [&](std::string_view word) {
+            batch[count] = WordKey(word);
+            words_.prefetch(batch[count]);
+            if (++count == kBatch) {
+                look_up();
+            }
+        });
+        look_up();
+    }
+
+    // Returns the words in byte order, and replaces the numbers by those of this order.
+    TokenList sort(std::vector<Symbol>& numbers) const {
+        std::vector<WordHead> heads;
+        heads.reserve(words_.words().size());
+        for (const std::string_view word : words_.words()) {
+            heads.emplace_back(word, static_cast<std::uint32_t>(heads.size()));
+        }
+        sort_heads(heads, words_.words());
+        TokenList sorted;
+        std::vector<Symbol> sorted_numbers(heads.size());
+        for (const WordHead& head : heads) {
+            sorted_numbers[head.number] = sorted.size();
+            sorted.append(words_.words()[head.number]);
+        }
+        for (Symbol& number : numbers) {
+            number = sorted_numbers[number];
+        }
+        return sorted;
+    }
+
+  private:
+    WordTable words_;
+};
+
 }  // namespace
 
 PartWords words_of_grammar(const StoredPart& part, const WordSection& section,
@@ -182,40 +231,29 @@ CountedPartWords count_words_of_grammar(const StoredPart& part, const WordSectio
     return counted;
 }
 
-PartWords words_of_text(const StoredPart& stored, std::span<const WeightedRange> ranges,
+PartWords words_of_text(std::string_view text, std::span<const WeightedRange> ranges,
                         const Tokenizer& tokenizer) {
-    const std::string_view text = text_of(stored);
     PartWords part;
-    std::map<std::string_view, Symbol> numbers;
-    std::vector<std::string_view> found;
+    WordNumbers words;
     std::uint64_t last_end = 0;
     for (const WeightedRange& range : ranges) {
+        throw_if_cancelled();
         if (range.offset < last_end || range.offset > text.size() ||
             range.size > text.size() - range.offset) {
             fail_extent();
         }
         last_end = range.offset + range.size;
-        const std::size_t begin = found.size();
-        tokenizer.for_each_word(text.substr(range.offset, range.size), [&](std::string_view word) {
-            numbers.emplace(word, 0);
-            found.push_back(word);
-        });
-        part.pieces.push_back({range.offset, range.size, begin, found.size(), false});
+        const std::size_t begin = part.root.size();
+        words.append(text.substr(range.offset, range.size), tokenizer, part.root);
+        part.pieces.push_back({range.offset, range.size, begin, part.root.size(), false});
     }
-    for (auto& [word, number] : numbers) {
-        number = part.local_words.size();
-        part.local_words.append(word);
-    }
+    part.local_words = words.sort(part.root);
     part.rules.starts.assign(2, 0);
-    for (const std::string_view word : found) {
-        part.root.push_back(numbers.at(word));
-    }
-    part.ends = ends_of_text(stored, tokenizer);
+    part.ends = ends_of_text(text, tokenizer);
     return part;
 }
 
-PartEnds ends_of_text(const StoredPart& part, const Tokenizer& tokenizer) {
-    const std::string_view text = text_of(part);
+PartEnds ends_of_text(std::string_view text, const Tokenizer& tokenizer) {
     const auto is_continuation = [](char byte) { return (byte & 0xc0) == 0x80; };
     return {!text.empty() && !is_continuation(text.front()),
             !text.empty() && is_separator(tokenizer.rule(), text.back())};

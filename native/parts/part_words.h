@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "grammar/symbols.h"
@@ -45,11 +46,11 @@ struct PartWords {
 PartWords words_of_grammar(const StoredPart& part, const WordSection& section,
                            const Tokenizer& tokenizer);
 
-// The words of the files and pieces in a part without a head, without rules. Throws
-// std::invalid_argument if a range is not inside the text, or overlaps another.
-PartWords words_of_text(const StoredPart& part, std::span<const WeightedRange> ranges,
+// The words of the files and pieces in a text, without rules. Throws std::invalid_argument if a
+// range is not inside the text, or overlaps another.
+PartWords words_of_text(std::string_view text, std::span<const WeightedRange> ranges,
                         const Tokenizer& tokenizer);
-PartEnds ends_of_text(const StoredPart& part, const Tokenizer& tokenizer);
+PartEnds ends_of_text(std::string_view text, const Tokenizer& tokenizer);
 
 // How often words occur in a part: local words, and global ones by their numbers.
 struct CountedPartWords {

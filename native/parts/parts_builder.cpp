@@ -9,11 +9,11 @@
 // 3. After the last file, the shared tokens are numbered, and every part is encoded
 //    (part_encoder.h).
 //
-// A part whose grammar is larger than its text in gompresso-bit is stored in that codec. Where an
-// estimate and a fast trial say that this may happen, the blocks are encoded in step 2 and compared
-// in step 3. A part has no grammar if one of its tokens is longer than a part, or than a symbol of
-// a head may be; then its tokens are not counted, so that none of them gets into the section
-// `words`. A part that exceeds another limit of the format falls back to gompresso-bit in step 3.
+// A part whose grammar is larger than its text in gompresso-bit is stored in that codec. Where a
+// fast trial says that this may happen, the text is encoded in step 3 and compared. A part has no
+// grammar if one of its tokens is longer than a part, or than a symbol of a head may be; then its
+// tokens are not counted, so that none of them gets into the section `words`, and its blocks are
+// encoded in step 2. A part that exceeds another limit of the format is stored in gompresso-bit.
 //
 // What was encoded is decoded at once. A grammar that gives another text is replaced by blocks of
 // gompresso-bit, and a block of gompresso-bit by one that stores the text as it is.
@@ -24,7 +24,6 @@
 #include "parts/parts_builder.h"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -87,33 +86,8 @@ Blocks split_blocks(Bytes bytes) {
     return blocks;
 }
 
-// About log2(value) * 16.
-std::uint64_t log2_in_16ths(std::uint64_t value) {
-    const int whole = std::bit_width(value) - 1;
-    const std::uint64_t fraction =
-        whole >= 4 ? value >> (whole - 4) & 15 : value << (4 - whole) & 15;
-    return static_cast<std::uint64_t>(whole) * 16 + fraction;
-}
-
-// About how many bytes a part takes as a grammar: the entropy of its symbols, and an eighth of the
-// bytes of its tokens. Most parts of source code and prose take 0.9 to 1.1 times as much.
-std::uint64_t estimated_size(const PartGrammar& part) {
-    std::vector<std::uint32_t> counts(part.tokens.size() + std::size_t{part.rules.size()});
-    for (const Symbol symbol : part.rules.symbols) {
-        if (symbol != kSplitter) {
-            ++counts[symbol];
-        }
-    }
-    const std::uint64_t log2_total = log2_in_16ths(part.rules.symbols.size());
-    std::uint64_t bits_in_16ths = 0;
-    for (const std::uint32_t count : counts) {
-        bits_in_16ths += count == 0 ? 0 : count * (log2_total - log2_in_16ths(count)) + 32;
-    }
-    std::uint64_t token_bytes = 0;
-    for (std::uint32_t token = 0; token < part.tokens.size(); ++token) {
-        token_bytes += part.tokens[token].size();
-    }
-    return bits_in_16ths / 128 + token_bytes / 8;
+std::uint64_t size_of(const EncodedPart& part) {
+    return part.head.size() + total_size(part.blocks);
 }
 
 }  // namespace
@@ -141,31 +115,24 @@ PartsBuilder::Waiting PartsBuilder::prepare(const CollectedPart& part,
     if (part.text.size() <= options_.part_size) {
         grammar = builder.build(part.text, part.file_ends);
     }
-    std::uint64_t estimate = 0;
     if (grammar && has_short_tokens(*grammar)) {
         shared_.add(grammar->tokens, grammar->are_words);
         waiting.grammar = store(store_grammar(*grammar));
-        estimate = estimated_size(*grammar);
     } else {
-        grammar.reset();
-    }
-    if (!grammar || may_be_smaller_as_blocks(part.text, estimate)) {
-        const Blocks blocks = encode_blocks(part.text);
-        if (!grammar || total_size(blocks) < estimate) {
-            waiting.blocks = store(join_blocks(blocks));
-        }
+        waiting.blocks = store(join_blocks(encode_blocks(part.text)));
     }
     return waiting;
 }
 
-// Whether a part may take less space in gompresso-bit than its grammar, which takes about
-// `estimate`. A part that is easy to compress is smaller as a grammar.
-bool PartsBuilder::may_be_smaller_as_blocks(std::string_view text, std::uint64_t estimate) const {
+// Whether a text may take less space in gompresso-bit than its grammar, which takes
+// `grammar_size`. A text that is easy to compress is smaller as a grammar.
+bool PartsBuilder::may_be_smaller_as_blocks(std::string_view text,
+                                            std::uint64_t grammar_size) const {
     const auto encode = [](Bytes content) {
         return encode_block(content, bit_options(kTrialLevel));
     };
-    return estimate > text.size() / 5 &&
-           total_size(encode_each(text, options_.block_size, encode)) < estimate / 3 * 4;
+    return grammar_size > text.size() / 5 &&
+           total_size(encode_each(text, options_.block_size, encode)) < grammar_size / 3 * 4;
 }
 
 // The blocks of a text in gompresso-bit.
@@ -175,10 +142,11 @@ PartsBuilder::Blocks PartsBuilder::encode_blocks(std::string_view text) const {
     });
 }
 
-// The blocks of a part whose text is no longer there. Throws std::logic_error if its grammar stands
-// for another text.
-PartsBuilder::Blocks PartsBuilder::encode_text_of(const PartGrammar& part) const {
-    Blocks blocks = encode_blocks(text_of(part));
+// The blocks of the text that a grammar stands for. Throws std::logic_error if it is another text
+// than that of the part.
+PartsBuilder::Blocks PartsBuilder::encode_text_of(const PartGrammar& part,
+                                                  std::string_view text) const {
+    Blocks blocks = encode_blocks(text);
     const auto is_same = [](const std::vector<std::uint8_t>& block, std::uint64_t xxh3) {
         return parse_block_header(block)->content_xxh3 == xxh3;
     };
@@ -239,10 +207,10 @@ std::vector<std::uint8_t> PartsBuilder::load(const Stored& stored) const {
 }
 
 EncodedPart PartsBuilder::encode(const Waiting& waiting) const {
-    EncodedPart without_grammar;
-    without_grammar.blocks = split_blocks(load(waiting.blocks));
+    EncodedPart in_blocks;
     if (waiting.grammar.size == 0) {
-        return without_grammar;
+        in_blocks.blocks = split_blocks(load(waiting.blocks));
+        return in_blocks;
     }
     const PartGrammar part = load_grammar(load(waiting.grammar));
     std::optional<EncodedPart> of_grammar = encode_part(part, shared_, options_.block_size);
@@ -250,15 +218,14 @@ EncodedPart PartsBuilder::encode(const Waiting& waiting) const {
         ++num_wrong_;
         of_grammar.reset();
     }
-    if (!of_grammar && without_grammar.blocks.empty()) {
-        without_grammar.blocks = encode_text_of(part);
+    const std::string text = text_of(part);
+    if (of_grammar && !may_be_smaller_as_blocks(text, size_of(*of_grammar))) {
+        return std::move(*of_grammar);
     }
-    // A grammar is worth 5% more: statistics need not decode its text.
-    const bool is_smaller =
-        of_grammar && (without_grammar.blocks.empty() ||
-                       (of_grammar->head.size() + total_size(of_grammar->blocks)) * 20 <=
-                           total_size(without_grammar.blocks) * 21);
-    return is_smaller ? std::move(*of_grammar) : without_grammar;
+    in_blocks.blocks = encode_text_of(part, text);
+    // A grammar is worth 2% more: statistics need not decode its text.
+    const bool is_smaller = of_grammar && size_of(*of_grammar) * 50 <= size_of(in_blocks) * 51;
+    return is_smaller ? std::move(*of_grammar) : in_blocks;
 }
 
 }  // namespace gompfs

@@ -54,8 +54,7 @@ class PartsBuilder {
     struct Stored {
         std::uint64_t offset = 0, size = 0;
     };
-    // The grammar of a part, and its blocks in gompresso-bit, until all parts are known. One of the
-    // two may be missing.
+    // The grammar of a part, or else its blocks in gompresso-bit, until all parts are known.
     struct Waiting {
         std::uint64_t text_size = 0;
         Stored grammar, blocks;
@@ -63,8 +62,8 @@ class PartsBuilder {
 
     Waiting prepare(const CollectedPart& part, PartGrammarBuilder& builder);
     Blocks encode_blocks(std::string_view text) const;
-    Blocks encode_text_of(const PartGrammar& part) const;
-    bool may_be_smaller_as_blocks(std::string_view text, std::uint64_t estimate) const;
+    Blocks encode_text_of(const PartGrammar& part, std::string_view text) const;
+    bool may_be_smaller_as_blocks(std::string_view text, std::uint64_t grammar_size) const;
     Stored store(std::span<const std::uint8_t> bytes);
     std::vector<std::uint8_t> load(const Stored& stored) const;
     EncodedPart encode(const Waiting& part) const;

@@ -22,7 +22,6 @@
 #include "common/failures.h"
 #include "common/large_vector.h"
 #include "grammar/part_groups.h"
-#include "grammar/part_merger.h"
 #include "grammar/word_head.h"
 #include "grammar/word_list.h"
 #include "parts/part_files.h"
@@ -152,17 +151,18 @@ WordList sort_local_words(std::span<const TokenList> local_words, std::span<Made
     return list;
 }
 
-ReadParts read_parts(const StoredParts& stored, const WordSection& section,
-                     std::span<const std::span<const TextExtent>> extents,
-                     const Tokenizer& tokenizer, unsigned num_threads) {
-    const std::size_t num_parts = stored.size();
+// `words_of(part)` returns the words of a part.
+template <typename WordsOf>
+ReadParts read_parts(std::span<const std::span<const TextExtent>> extents,
+                     const WordSection& section, WordRule rule, unsigned num_threads,
+                     WordsOf&& words_of) {
+    const std::size_t num_parts = extents.size();
     ReadParts parts;
     parts.made.resize(num_parts);
     parts.parts_of_list = std::clamp<std::size_t>(num_parts / kMinLists, 1, kMaxPartsOfList);
     const std::size_t num_lists = (num_parts + parts.parts_of_list - 1) / parts.parts_of_list;
     parts.lists.resize(num_lists + 1);
     std::vector<PartEnds> ends(num_parts);
-    check_tokens(section, tokenizer);
     parallel_for_all(num_lists + 1, num_threads, [&](std::size_t index) {
         if (index == 0) {
             std::tie(parts.lists.back(), parts.section_numbers) = sorted_list_of(section.words());
@@ -173,8 +173,7 @@ ReadParts read_parts(const StoredParts& stored, const WordSection& section,
         std::vector<TokenList> local_words;
         for (std::size_t part = first; part < end; ++part) {
             throw_if_cancelled();
-            PartWords words = read_words(stored.read(part), section, tokenizer, extents[part],
-                                         continues(extents, part + 1));
+            PartWords words = words_of(part);
             parts.made[part] = make_parts(words, extents[part]);
             ends[part] = words.ends;
             local_words.push_back(std::move(words.local_words));
@@ -182,7 +181,7 @@ ReadParts read_parts(const StoredParts& stored, const WordSection& section,
         parts.lists[index - 1] =
             sort_local_words(local_words, std::span(parts.made).subspan(first, end - first));
     });
-    check_joints(ends, extents, tokenizer.rule());
+    check_joints(ends, extents, rule);
     return parts;
 }
 
@@ -222,13 +221,28 @@ Grammar read_parts_grammar(const StoredParts& stored, std::span<const TextExtent
         const WordSection section = word_section.empty()
                                         ? WordSection()
                                         : WordSection(word_section, max_word_bytes, num_threads);
-        parts = read_parts(stored, section, split_by_part(extents, stored.size()), tokenizer,
-                           num_threads);
+        check_tokens(section, tokenizer);
+        const auto by_part = split_by_part(extents, stored.size());
+        parts = read_parts(by_part, section, tokenizer.rule(), num_threads, [&](std::size_t part) {
+            return read_words(stored.read(part), section, tokenizer, by_part[part],
+                              continues(by_part, part + 1));
+        });
     }
-    Grammar grammar{tokenizer.rule(), BuilderKind::repair, {}, {}};
-    grammar.dictionary = number_words(parts, num_threads);
+    Grammar grammar{tokenizer.rule(), number_words(parts, num_threads), {}};
     grammar.parts = group_parts(join(std::move(parts.made)), num_threads);
     free_unused_memory();
+    return grammar;
+}
+
+Grammar grammar_of_words(std::vector<PartWords> words, std::span<const TextExtent> extents,
+                         WordRule rule, unsigned num_threads) {
+    ReadParts parts =
+        read_parts(split_by_part(extents, words.size()), WordSection(), rule, num_threads,
+                   [&](std::size_t part) { return std::move(words[part]); });
+    Grammar grammar{rule, number_words(parts, num_threads), {}};
+    for (MadeParts& made : parts.made) {
+        grammar.parts.push_back(std::move(made.part));
+    }
     return grammar;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "codec/codec.h"
 #include "grammar/grammar.h"
@@ -20,6 +21,10 @@ namespace gompfs {
 Grammar read_parts_grammar(const StoredParts& parts, std::span<const TextExtent> extents,
                            Bytes word_section, std::uint64_t max_word_bytes,
                            const Tokenizer& tokenizer, unsigned num_threads);
+
+// Returns the grammar of words that were cut without a section. `words` are those of each part.
+Grammar grammar_of_words(std::vector<PartWords> words, std::span<const TextExtent> extents,
+                         WordRule rule, unsigned num_threads);
 
 // Throws std::invalid_argument if a file continues in a part such that a word of it is in both.
 void check_joints(std::span<const PartEnds> ends,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "codec/codec.h"
@@ -18,6 +19,10 @@ struct StoredPart {
     Bytes text;                    // of a part without a head
     std::uint64_t size = 0;        // of its text
     std::uint64_t block_size = 0;  // the last block may be shorter
+
+    std::string_view plain_text() const {
+        return {reinterpret_cast<const char*>(text.data()), text.size()};
+    }
 };
 
 class StoredParts {

@@ -40,7 +40,7 @@ PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next,
             } else {
                 placed.in_stream.push_back({ino, stored->where, size});
             }
-            if (next.text_file && !is_text) {
+            if (!content.is_text) {
                 placed.binary.push_back(ino);
             }
         }

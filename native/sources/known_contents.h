@@ -72,7 +72,7 @@ struct PlacedFiles {
     Contents new_in_stream, new_in_text;
     std::vector<InStream> in_stream;
     std::vector<InText> in_text;
-    std::vector<std::uint64_t> binary;  // inode numbers; empty unless text has files of its own
+    std::vector<std::uint64_t> binary;  // inode numbers of the files that are not text
     std::uint64_t num_duplicates = 0;
 };
 

@@ -19,10 +19,6 @@ class CountedFiles {
     bool contains(std::uint64_t ino) const {
         return !inos_ || std::binary_search(inos_->begin(), inos_->end(), ino);
     }
-    bool contain_all(const std::vector<std::uint64_t>& inos) const {
-        return !inos_ || std::all_of(inos.begin(), inos.end(),
-                                     [this](std::uint64_t ino) { return contains(ino); });
-    }
     bool contain_any(const std::vector<std::uint64_t>& inos) const {
         return !inos_ || std::any_of(inos.begin(), inos.end(),
                                      [this](std::uint64_t ino) { return contains(ino); });

@@ -55,7 +55,7 @@ class LooseWords {
   public:
     void count(const StoredPart& part, std::span<const WeightedRange> ranges,
                const Tokenizer& tokenizer) {
-        const PartWords words = words_of_text(part, ranges, tokenizer);
+        const PartWords words = words_of_text(part.plain_text(), ranges, tokenizer);
         std::vector<std::uint64_t> counts(words.num_words());
         for (std::size_t piece = 0; piece < words.pieces.size(); ++piece) {
             for (auto at = words.pieces[piece].begin; at < words.pieces[piece].end; ++at) {
@@ -157,7 +157,7 @@ class PartsWordCounts::Counter {
     void count_text(std::size_t index) {
         const StoredPart part = parts_.read(index);
         loose_.count(part, ranges_of(extents_[index], files_), tokenizer_);
-        ends_[index] = ends_of_text(part, tokenizer_);
+        ends_[index] = ends_of_text(part.plain_text(), tokenizer_);
     }
 
     void count_grammar(std::size_t index) {

@@ -6,19 +6,19 @@
 #include <string_view>
 #include <vector>
 
-#include "common/large_vector.h"
 #include "grammar/tokenizer.h"
 #include "parts/parts_grammar.h"
 #include "parts/stored_parts.h"
 #include "parts/word_section.h"
 #include "statistics/counted_files.h"
+#include "statistics/counted_words.h"
 
 namespace gompfs {
 
-// The words of a segment, in no particular order, and how often each occurs. A word that several
+// The words of a segment, and how often each occurs. A word that several
 // parts use is in the section of words, so no word is here twice if the archive conforms to the
 // format; to merge words that are would take longer than to count them.
-class PartsWordCounts {
+class PartsWordCounts : public CountedWords {
   public:
     // See read_parts_grammar. Throws what that throws, and std::invalid_argument if there are 2^62
     // words or more.
@@ -26,9 +26,7 @@ class PartsWordCounts {
                     Bytes word_section, std::uint64_t max_word_bytes, const Tokenizer& tokenizer,
                     const CountedFiles& files, unsigned num_threads);
 
-    std::uint32_t num_words() const { return static_cast<std::uint32_t>(counts_.size()); }
-    std::uint64_t count(std::uint32_t number) const { return counts_[number]; }
-    std::string_view word(std::uint32_t number) const;
+    std::string_view word(std::uint32_t number) const override;
     // Throws std::invalid_argument if a word is stored twice, which the counts do not show.
     void check_that_words_differ() const;
 
@@ -44,7 +42,6 @@ class PartsWordCounts {
     // The part of every kHintStep-th word; 0 for words of the section.
     static constexpr std::uint32_t kHintStep = 256;
     std::vector<std::uint32_t> parts_of_words_;
-    LargeVector<std::uint64_t> counts_;
 };
 
 }  // namespace gompfs

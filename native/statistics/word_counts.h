@@ -1,14 +1,16 @@
-// Word counts by traversal of the grammar (TADOC; Zhang et al., VLDB 2018).
+// Word counts of grammars by traversal (TADOC; Zhang et al., VLDB 2018).
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "common/large_vector.h"
 #include "grammar/grammar.h"
-#include "grammar/section_reader.h"
 #include "statistics/counted_files.h"
+#include "statistics/counted_words.h"
+#include "statistics/vocabulary.h"
 
 namespace gompfs {
 
@@ -19,25 +21,20 @@ using WordCounts = ZeroVector<std::uint64_t>;  // by word of a dictionary
 // use of a rule comes before the rule, so each rule is visited once.
 WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsigned num_threads);
 
-// The words of a section and their counts, counted while the section is read. The parts are not
-// kept, and the words stay as they are stored. The section's bytes must outlive the object. Throws
-// std::invalid_argument if the section is damaged.
-class CountedSection {
+// The words of several dictionaries. Counts of equal words are added.
+class GrammarWordCounts : public CountedWords {
   public:
-    CountedSection(std::span<const std::uint8_t> section, const CountedFiles& files,
-                   unsigned num_threads);
+    // `counts` has the counts of each dictionary's words, by number. The dictionaries must outlive
+    // the object. Throws std::invalid_argument if a dictionary does not have a count for each word,
+    // or if there are 2^62 words or more.
+    GrammarWordCounts(const std::vector<const Dictionary*>& dictionaries,
+                      const std::vector<std::span<const std::uint64_t>>& counts,
+                      unsigned num_threads);
 
-    WordRule word_rule() const { return section_.word_rule(); }
-    const SectionWords& words() const { return section_.words(); }
-    const WordCounts& counts() const { return counts_; }
-    // The words as a dictionary, expanded by the first call.
-    const Dictionary& dictionary(unsigned num_threads) const;
+    std::string_view word(std::uint32_t number) const override { return words_.word(number); }
 
   private:
-    GrammarSection section_;
-    WordCounts counts_;
-    mutable std::once_flag is_expanded_;
-    mutable Dictionary dictionary_;
+    const Vocabulary words_;
 };
 
 }  // namespace gompfs

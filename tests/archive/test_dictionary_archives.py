@@ -127,7 +127,7 @@ def test_an_add_of_text_as_grammars(grown: Path, tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more/text").write_bytes(similar_text("text", 60_000))
     (tmp_path / "more/data").write_bytes(b"\0" + similar_text("data", 60_000))
-    add(grown, tmp_path / "more", stats=True)
+    add(grown, tmp_path / "more", codec=Codec.GOMPRESSO_TADOC)
     with Archive(grown) as archive:
         kinds = archive.segments[-1].parts.kinds
         assert kinds[0] == PartKind.DICTIONARY
@@ -141,7 +141,7 @@ def test_an_add_of_text_as_grammars(grown: Path, tmp_path: Path) -> None:
 def test_repack_makes_another_dictionary(grown: Path, tree: Path, tmp_path: Path) -> None:
     target = tmp_path / "again.gomp"
     with Archive(grown) as archive:
-        repack_archive(archive, target, stats=False, dictionary_size=4096)
+        repack_archive(archive, target, codec=Codec.GOMPRESSO_BIT, dictionary_size=4096)
         seen = list_archive(archive)
     with Archive(target) as archive:
         assert list_archive(archive) == seen
@@ -150,7 +150,7 @@ def test_repack_makes_another_dictionary(grown: Path, tree: Path, tmp_path: Path
         assert 3000 < section.blocks.uncompressed_size <= 4096
         assert verify_archive(archive).is_sound
     with Archive(grown) as archive:
-        repack_archive(archive, target, stats=False, dictionary_size=0, force=True)
+        repack_archive(archive, target, codec=Codec.GOMPRESSO_BIT, dictionary_size=0, force=True)
     with Archive(target) as archive:
         assert archive.sections == []
         assert list_archive(archive) == seen
@@ -188,21 +188,6 @@ def test_commands(packed: Path, tree: Path, tmp_path: Path, capfd: pytest.Captur
     )  # fmt: skip
     counts = [int(row.rsplit("\t", 1)[1]) for row in capfd.readouterr().out.splitlines()]
     assert sum(counts) >= int(words.stdout) - 2  # words that a file ends in go on in the next one in `cat`
-
-
-def test_statistics_can_be_added(packed: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "a.gomp"
-    target.write_bytes(packed.read_bytes())
-    assert run(["stats", str(packed), "sort"]) == 0
-    expected = capfd.readouterr().out
-    assert run(["repack", "--stats", "--codec", "gompresso-bit", "--dictionary", "8K", "-q", str(target),
-                str(tmp_path / "with.gomp")]) == 0  # fmt: skip
-    with Archive(tmp_path / "with.gomp") as archive:
-        assert [section.kind for section in archive.sections] == ["dictionary", "grammar"]
-        assert verify_archive(archive).is_sound
-    capfd.readouterr()
-    assert run(["stats", str(tmp_path / "with.gomp"), "sort"]) == 0
-    assert capfd.readouterr().out == expected
 
 
 def flip_block(path: Path) -> None:

@@ -19,6 +19,7 @@ from forged_index import index_image
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import (
     ArchiveFormatError,
@@ -96,10 +97,10 @@ OPENING = {
     " CAST(x'20000000' || substr(head_sizes, 5) AS BLOB)",
     "heads at an odd offset": "UPDATE segment SET heads_offset = 8",
     "text for an offset of heads": "UPDATE segment SET heads_offset = 'here'",
-    "section elsewhere": "INSERT INTO section VALUES (0, 'grammar', 5, 281474976710656, x'40000000')",
-    "section of no blocks": "INSERT INTO section VALUES (0, 'grammar', 5, 64, x'')",
-    "section of too many blocks": "INSERT INTO section VALUES (0, 'grammar', 0, 64, x'20000000')",
-    "section of no size": "INSERT INTO section VALUES (0, 'grammar', 'all', 64, x'20000000')",
+    "section elsewhere": "INSERT INTO section VALUES (0, 'more', 5, 281474976710656, x'40000000')",
+    "section of no blocks": "INSERT INTO section VALUES (0, 'more', 5, 64, x'')",
+    "section of too many blocks": "INSERT INTO section VALUES (0, 'more', 0, 64, x'20000000')",
+    "section of no size": "INSERT INTO section VALUES (0, 'more', 'all', 64, x'20000000')",
     "section without a kind": "INSERT INTO section VALUES (0, x'00', 0, 0, x'')",
     "sizes too short": "UPDATE segment SET compressed_sizes = substr(compressed_sizes, 5)",
     "codecs too short": "UPDATE segment SET codecs = substr(codecs, 2)",
@@ -386,7 +387,7 @@ def test_adding_to_a_hostile_archive(forge: Forge, tmp_path: Path) -> None:
         path = forge(statement)
         before = path.read_bytes()
         with pytest.raises(ArchiveFormatError) as caught:
-            add_to_archive(path, [], PackOptions(stats=False), engine=select_engine("cpu"))
+            add_to_archive(path, [], PackOptions(Codec.GOMPRESSO_BIT), engine=select_engine("cpu"))
         assert caught.value.archive == str(path)
         assert path.read_bytes() == before
 
@@ -398,7 +399,7 @@ def test_adding_where_no_inode_number_is_left(forge: Forge, tree: Path) -> None:
     with Archive(path) as archive:
         assert not verify_archive(archive).problems
     with pytest.raises(PackError, match="no inode numbers left"):
-        add_to_archive(path, [open_source(tree)], PackOptions(stats=False), engine=select_engine("cpu"))
+        add_to_archive(path, [open_source(tree)], PackOptions(Codec.GOMPRESSO_BIT), engine=select_engine("cpu"))
     assert path.read_bytes() == before
 
 

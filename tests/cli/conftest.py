@@ -79,7 +79,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "docs-link").symlink_to("docs")
     (root / "z.txt").write_bytes(b"the last file\n" * 5000)
     os.link(root / "z.txt", root / "z-again.txt")
-    for options in (("--no-stats", "-b", "16K", root, "tree.gomp"), (root, "words.gomp")):
+    for options in (("--codec", "gompresso-bit", "-b", "16K", root, "tree.gomp"), (root, "words.gomp")):
         result = run_gompfs(directory, "pack", "-q", *options)
         assert (result.status, result.output, result.errors) == (0, b"", "")
     return directory

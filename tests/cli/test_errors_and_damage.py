@@ -192,7 +192,7 @@ def test_a_directory_is_no_archive(gompfs, tree):
 
 
 def test_a_missing_source(gompfs, tmp_path):
-    result = gompfs("pack", "--no-stats", "nowhere", "new.gomp")
+    result = gompfs("pack", "--codec", "gompresso-bit", "nowhere", "new.gomp")
     assert result.status == 1
     assert result.error_line == "nowhere: cannot read: No such file or directory"
     assert not (tmp_path / "new.gomp").exists()
@@ -258,7 +258,7 @@ def test_interrupt_is_one_line(archive):
     """^C while pack waits for its input."""
     environment = {**os.environ, "PYTHONPATH": str(Path(gompfs_package.__file__).resolve().parents[1])}
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "gompfs", "pack", "--no-stats", "-", "never.gomp"],
+        [sys.executable, "-P", "-m", "gompfs", "pack", "--codec", "gompresso-bit", "-", "never.gomp"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,

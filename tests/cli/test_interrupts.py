@@ -6,7 +6,6 @@ import functools
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -169,29 +168,13 @@ def test_repacking(words: Path, tmp_path: Path) -> None:
         check(repack, share * whole, new.parent) or new.unlink(missing_ok=True)
 
 
-def test_building_grammars(words: Path, whole_of_building: float, tmp_path: Path) -> None:
-    content = words.read_bytes()
-    for share in (0.2, 0.7):
-        assert check(["stats", words, "--build"], share * whole_of_building, tmp_path / "tmp")
-        assert words.read_bytes() == content
-
-
-@pytest.fixture(scope="module")
-def whole_of_building(words: Path) -> float:
-    """The CPU time of stats --build, on a copy of the archive."""
-    copy = shutil.copy(words, words.with_name("copy.gomp"))
-    return whole_seconds("stats", copy, "--build")
-
-
-def test_sigterm(words: Path, whole_of_building: float, tmp_path: Path) -> None:
+def test_sigterm(words: Path, tmp_path: Path) -> None:
     """SIGTERM ends the same commands as fast as ^C."""
-    counting = ("sequence_count", "--n", "5")
-    wholes = {counting: whole_seconds("stats", words, *counting), ("--build",): whole_of_building}
-    for arguments, whole in wholes.items():
-        status, _, seconds = interrupt(["stats", words, *arguments], whole / 2, tmp_path / "tmp", signal.SIGTERM)
-        assert status in (143, -signal.SIGTERM)
-        assert seconds < longest()
-        assert os.listdir(tmp_path / "tmp") == []
+    command = ["stats", words, "sequence_count", "--n", "5"]
+    status, _, seconds = interrupt(command, whole_seconds(*command) / 2, tmp_path / "tmp", signal.SIGTERM)
+    assert status in (143, -signal.SIGTERM)
+    assert seconds < longest()
+    assert os.listdir(tmp_path / "tmp") == []
 
 
 def test_a_program_that_uses_the_package(words: Path, tmp_path: Path) -> None:
@@ -223,31 +206,23 @@ import os, signal, sys, threading, time
 from pathlib import Path
 
 from gompfs._native import statistics as _statistics
-from gompfs.grammar import GrammarBuilder
-from gompfs.grammar.grammar import NO_RULES
+from gompfs._native.grammar import WordRule
+from gompfs._native.parts import PlainText
 
 text = Path(sys.argv[1]).read_bytes()
 
 
-def corpus(num_words):
-    builder = GrammarBuilder(NO_RULES, "whitespace", 1)._native
-    builder.add_files([(1, text[: 7 * num_words])])
-    builder.finish()
-    return _statistics.Corpus([builder.take()], [(1, b"text")], 5)
+def cut():
+    plain = PlainText(WordRule.WHITESPACE, b"", 1)
+    plain.begin_file(1)
+    plain.add_bytes(text)
+    plain.end_file()
+    return plain.take()
 
 
-def count(corpus, per_file, sequential):
+def count(corpus, per_file):
     postings = _statistics.Postings(os.environ["TMPDIR"], 64 << 20, 1 << 32)
-    if sequential:
-        postings.gather_sequentially(corpus, per_file)
-    else:
-        postings.gather(corpus, per_file, _statistics.Direction.AUTO, 1)
-
-
-def build_rules():
-    builder = GrammarBuilder("sequitur", "whitespace", 1)._native
-    builder.add_files([(1, text), (2, text), (3, text)])
-    builder.finish()
+    postings.gather(corpus, per_file, _statistics.Direction.AUTO, 1)
 
 
 def seconds(work, moment=None):
@@ -268,12 +243,11 @@ def seconds(work, moment=None):
     return time.process_time() - begin
 
 
-large, small = corpus(len(text) // 7), corpus(500_000)
+corpus = _statistics.Corpus([cut()], [(1, b"text")], 5)
 for name, work in {
-    "counting": lambda: count(large, False, False),
-    "counting by file": lambda: count(large, True, False),
-    "counting with hash tables": lambda: count(small, False, True),
-    "building rules": build_rules,
+    "counting": lambda: count(corpus, False),
+    "counting by file": lambda: count(corpus, True),
+    "cutting words": cut,
 }.items():
     whole = seconds(work)
     print(name, whole, seconds(work, whole / 20), sep=",")
@@ -296,7 +270,7 @@ def test_calls_end_before_their_work_is_done(words: Path, tmp_path: Path) -> Non
     )
     rows = [line.split(",") for line in done.stdout.splitlines()]
     times = {name: (float(whole), float(part)) for name, whole, part in rows}
-    assert len(times) == 4
+    assert len(times) == 3
     for name, (whole, part) in times.items():
         # The main thread checks for signals every 50 ms.
         assert part < whole / 2 + 0.1, f"{name} takes {whole:.2f} s, and {part:.2f} s if it is interrupted at once"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tarfile
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 
 def test_pack_prints_a_summary(gompfs, tree):
-    result = gompfs("pack", "--no-stats", tree, "new.gomp")
+    result = gompfs("pack", "--codec", "gompresso-bit", tree, "new.gomp")
     assert result.status == 0
     assert result.errors == ""  # no progress bar if stderr is not a terminal
     assert result.lines[0].startswith("new.gomp: 9 entries, ")
@@ -19,7 +18,7 @@ def test_pack_prints_a_summary(gompfs, tree):
 
 
 def test_pack_json(gompfs, tree, tmp_path):
-    report = json.loads(gompfs("pack", "--no-stats", "--json", tree, "new.gomp").output)
+    report = json.loads(gompfs("pack", "--codec", "gompresso-bit", "--json", tree, "new.gomp").output)
     assert report["num_entries"] == 9
     assert report["archive_size"] == (tmp_path / "new.gomp").stat().st_size
     assert report["warnings"] == []
@@ -27,16 +26,29 @@ def test_pack_json(gompfs, tree, tmp_path):
 
 def test_pack_replaces_only_if_forced(gompfs, tree, archive):
     before = archive.read_bytes()
-    result = gompfs("pack", "--no-stats", tree, archive)
+    result = gompfs("pack", "--codec", "gompresso-bit", tree, archive)
     assert result.status == 1
     assert result.error_line == f"{archive}: the file exists; use --force to replace it"
     assert archive.read_bytes() == before
-    assert gompfs("pack", "--no-stats", "-q", "-f", tree / "docs", archive).status == 0
+    assert gompfs("pack", "--codec", "gompresso-bit", "-q", "-f", tree / "docs", archive).status == 0
     assert gompfs("ls", archive).lines == ["a.txt", "b.txt"]
 
 
 def test_pack_is_reproducible(gompfs, tree, tmp_path):
-    options = ("pack", "--no-stats", "-q", "--sort", "name", "--mtime", "@0", "--owner", "0", "--group", "0")
+    options = (
+        "pack",
+        "--codec",
+        "gompresso-bit",
+        "-q",
+        "--sort",
+        "name",
+        "--mtime",
+        "@0",
+        "--owner",
+        "0",
+        "--group",
+        "0",
+    )
     gompfs(*options, tree, "one.gomp")
     (tree / "z.txt").touch()
     gompfs(*options, "-j", "1", tree, "two.gomp")
@@ -47,7 +59,8 @@ def test_pack_options_reach_the_archive(gompfs, tree):
     gompfs(
         "pack",
         "-q",
-        "--no-stats",
+        "--codec",
+        "gompresso-bit",
         "--codec",
         "gompresso-byte",
         "-b",
@@ -64,7 +77,7 @@ def test_pack_options_reach_the_archive(gompfs, tree):
 
 
 def test_pack_of_several_sources_keeps_their_names(gompfs, tree):
-    assert gompfs("pack", "--no-stats", "-q", tree / "docs", tree / "z.txt", "several.gomp").status == 0
+    assert gompfs("pack", "--codec", "gompresso-bit", "-q", tree / "docs", tree / "z.txt", "several.gomp").status == 0
     assert gompfs("ls", "several.gomp").lines == ["docs/", "z.txt"]
 
 
@@ -72,7 +85,7 @@ def test_pack_reads_a_tar_from_stdin(gompfs, tree, tmp_path):
     with tarfile.open(tmp_path / "tree.tar.gz", "w:gz") as tar:
         tar.add(tree, "inside")
     stdin = (tmp_path / "tree.tar.gz").read_bytes()
-    assert gompfs("pack", "--no-stats", "-q", "-", "tar.gomp", stdin=stdin).status == 0
+    assert gompfs("pack", "--codec", "gompresso-bit", "-q", "-", "tar.gomp", stdin=stdin).status == 0
     assert gompfs("cat", "tar.gomp", "inside/docs/a.txt").output == (tree / "docs/a.txt").read_bytes()
 
 
@@ -81,7 +94,7 @@ def test_add_puts_new_entries_over_old_ones(gompfs, archive, tmp_path):
     (more / "docs").mkdir(parents=True)
     (more / "docs" / "a.txt").write_bytes(b"replaced\n")
     (more / "new.txt").write_bytes(b"new\n")
-    assert gompfs("add", "--no-stats", "-q", more, archive).status == 0
+    assert gompfs("add", "--codec", "gompresso-bit", "-q", more, archive).status == 0
     assert gompfs("cat", archive, "docs/a.txt", "new.txt").output == b"replaced\nnew\n"
     assert "docs/b.txt" in gompfs("ls", "-R", archive).lines
     facts = json.loads(gompfs("info", "--json", archive).output)
@@ -109,7 +122,7 @@ def test_names_that_are_not_utf_8(gompfs, tmp_path):
     names = [b"\xff\xfe latin", b"new\nline", b"tab\t", "grün".encode()]
     for name in names:
         (Path(root) / Path(name.decode("utf-8", "surrogateescape"))).write_bytes(name)
-    assert gompfs("pack", "--no-stats", "-q", root, "odd.gomp").status == 0
+    assert gompfs("pack", "--codec", "gompresso-bit", "-q", root, "odd.gomp").status == 0
     assert gompfs("ls", "-0", "odd.gomp").output.split(b"\0")[:-1] == sorted(names)
     for name in names:
         assert gompfs("cat", "odd.gomp", name).output == name
@@ -118,21 +131,3 @@ def test_names_that_are_not_utf_8(gompfs, tmp_path):
     missing = gompfs("cat", "odd.gomp", b"no\xff\nsuch")
     assert missing.status == 1
     assert missing.error_line.endswith(r"no\xff\nsuch: no such file or directory")
-
-
-def test_stats_are_built_later(gompfs, tree, archive):
-    before = gompfs("stats", archive, "wordcount").lines
-    built = gompfs("stats", archive, "--build")
-    assert (built.status, built.errors) == (0, "")
-    assert re.fullmatch(rf"{archive}: added grammar for statistics: [\d.]+ k?B", built.lines[0])
-    counts = gompfs("stats", archive, "wordcount")
-    assert (counts.status, counts.errors) == (0, "")
-    assert counts.lines == before
-    assert counts.lines[:2] == ["file\t5000", "last\t5000"]
-    assert gompfs("stats", archive, "--build").lines == [f"{archive}: has the grammar for statistics already"]
-    assert gompfs("verify", archive).status == 0
-    gompfs("add", "-q", "--no-stats", tree / "docs", archive)
-    again = gompfs("stats", archive, "--build", "wordcount", "--top", "1")
-    assert (again.status, again.errors, again.lines) == (0, "", ["alpha\t6000"])  # the files of docs are in it twice
-    facts = json.loads(gompfs("stats", archive, "--build", "--json").output)
-    assert facts == {"grammar_size": 0}

@@ -43,7 +43,7 @@ def test_ls_long_shows_what_ls_shows(gompfs, tree, tmp_path):
     (tree / "empty").chmod(0o640)
     (tree / "z.txt").chmod(0o644)  # whatever the umask is
     os.utime(tree / "empty", (0, 86400))
-    gompfs("pack", "--no-stats", "-q", "--owner", "123", "--group", "456789", tree, "owned.gomp")
+    gompfs("pack", "--codec", "gompresso-bit", "-q", "--owner", "123", "--group", "456789", tree, "owned.gomp")
     result = gompfs("ls", "-l", "owned.gomp", TZ="UTC")
     lines = {line.split(" 456789 ")[-1].split()[-1]: line.split() for line in result.lines}
     assert lines["empty"] == ["-rw-r-----", "1", "123/456789", "0", "1970-01-02", "00:00", "empty"]
@@ -242,7 +242,7 @@ def test_bench_stays_within_its_memory_limit(gompfs, archive):
 
 def test_bench_decodes_text_in_parts(gompfs, tree, tmp_path):
     archive = tmp_path / "text"
-    pack(archive, tree, codec=Codec.GOMPRESSO_TADOC, stats=True)
+    pack(archive, tree, codec=Codec.GOMPRESSO_TADOC)
     measurements = json.loads(gompfs("bench", "--seconds", "0", "--json", archive).output)
     with Archive(archive) as opened:
         parts, sizes = opened.segments[0].parts, opened.segments[0].blocks.uncompressed_sizes

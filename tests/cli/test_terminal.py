@@ -45,7 +45,7 @@ def test_names_cannot_control_the_terminal(gompfs, tmp_path):
     root = tmp_path / "hostile"
     root.mkdir()
     (root / "red\x1b[31m\nline").touch()
-    assert gompfs("pack", "--no-stats", "-q", root, "hostile.gomp").status == 0
+    assert gompfs("pack", "--codec", "gompresso-bit", "-q", root, "hostile.gomp").status == 0
     status, written = on_terminal(tmp_path, "ls", "hostile.gomp")
     assert (status, written) == (0, b"red\\x1b[31m\\nline\r\n")
     assert gompfs("ls", "hostile.gomp").output == b"red\x1b[31m\nline\n"
@@ -107,11 +107,11 @@ def test_bench_draws_a_table(archive, tmp_path):
 
 
 def test_pack_draws_a_progress_bar_and_erases_it(tree, tmp_path):
-    status, written = on_terminal(tmp_path, "pack", "--no-stats", tree, "new.gomp")
+    status, written = on_terminal(tmp_path, "pack", "--codec", "gompresso-bit", tree, "new.gomp")
     assert status == 0
     assert b"\x1b[" in written
     assert b"new.gomp: 9 entries, " in written.splitlines()[-1]
-    quiet = on_terminal(tmp_path, "pack", "-q", "--force", "--no-stats", tree, "new.gomp")
+    quiet = on_terminal(tmp_path, "pack", "-q", "--force", "--codec", "gompresso-bit", tree, "new.gomp")
     assert quiet == (0, b"")
 
 

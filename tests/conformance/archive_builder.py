@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sqlite3
 import stat
-import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,43 +34,6 @@ PAGE_SIZE = 512
 _ALIGNMENT = 16
 _ROOT_INO = 1
 _TIME_NS = 1_500_000_000_000_000_000
-
-
-def grammar_section(words: list[bytes], parts: list[bytes], version: int = 1) -> bytes:
-    """Returns a grammar section of the builder sequitur and the word rule `whitespace`. Words share no prefixes."""
-    header = struct.pack("<4sHBBII16x", b"GGRM", version, 0, 1, len(words), len(parts))
-    lengths = b"".join(_number(len(word), 2) for word in words)
-    return b"".join([header, bytes(len(words)), lengths, *words, *parts])
-
-
-def grammar_part(
-    ino: int, num_words: int, places: list[int], rules: list[list[int]], *, continues: bool = False
-) -> bytes:
-    """Returns a part of one file, with the dictionary words at `places`, and rules of coded symbols."""
-    return b"".join(
-        [
-            *map(_number, (continues, num_words, 1)),
-            _difference(0, ino),
-            _number(len(places)),
-            *map(_difference, [0, *places[:-1]], places),
-            _number(len(rules)),
-            *(_number(len(rule)) for rule in rules),
-            *(_number(symbol, 3) for rule in rules for symbol in rule),
-        ]
-    )
-
-
-def _number(value: int, size: int = 1) -> bytes:
-    """Returns a number of a grammar section, in at least `size` bytes."""
-    groups = []
-    while value or len(groups) < size:
-        groups.append(value & 0x7F)
-        value >>= 7
-    return bytes(group | 0x80 for group in groups[:-1]) + bytes(groups[-1:])
-
-
-def _difference(start: int, end: int) -> bytes:
-    return _number(2 * (end - start) if end >= start else 2 * (start - end) - 1)
 
 
 @dataclass

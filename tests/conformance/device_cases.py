@@ -8,28 +8,21 @@ from __future__ import annotations
 import itertools
 import random
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
-from archive_builder import grammar_part, grammar_section
+from stored_parts import BUILDERS, grammar_of
+from tadoc_grammar import MAX_LEVEL
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.grammar import Grammar, GrammarBuilder
+from gompfs.grammar import Grammar
 from gompfs.statistics.gpu.device_postings import count_words
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 
-Files = Sequence[tuple[int, bytes]]
 Case = tuple[str, list[Grammar], dict[int, bytes]]
-BUILDERS = ("repair", "sequitur")
-
-
-def build(files: Files, builder: str = "repair") -> Grammar:
-    grammar_builder = GrammarBuilder(builder, "whitespace", num_threads=1)
-    grammar_builder.add_files(files)
-    return Grammar.from_bytes(b"".join(grammar_builder.finish()))
 
 
 def compare(
@@ -60,7 +53,7 @@ def compare(
 
 
 def texts(seed: int) -> Case:
-    """Returns segments of both builders, with files from empty to some thousand words; one file is not counted."""
+    """Returns segments with rules and without, of files from empty to some thousand words; one is not counted."""
     rng = random.Random(seed)
     vocabulary = [b"a", b"a\x01", b"a\x1fb", b"ab", b"b", b"\xff", b"z" * 300]
     vocabulary += [b"%d" % number for number in range(50)]
@@ -72,48 +65,32 @@ def texts(seed: int) -> Case:
             size = rng.choice((0, 1, 2, 30, 900))
             words = [vocabulary[min(int(rng.paretovariate(0.7)) - 1, 56)] for _ in range(size)]
             files.append((next(inos), b" ".join(words * rng.choice((1, 1, 3)))))
-        grammars.append(build(files, BUILDERS[number % 2]))
+        grammars.append([*BUILDERS.values()][number % 2](files))
     paths = {ino: b"%03d/file" % (ino * 37 % 1000) for ino in range(1, next(inos)) if ino % 13}
     return f"texts {seed}", grammars, paths
 
 
-def _hostile(name: str, num_words: int, rules: list[list[int]], places: Sequence[int] = (0,)) -> Case:
-    """Returns one file whose rules are given as coded symbols."""
-    section = grammar_section([b"w%d" % place for place in places], [grammar_part(7, num_words, list(places), rules)])
-    return name, [Grammar.from_bytes(section)], {7: b"file"}
-
-
-def chain(depth: int) -> Case:
-    """Returns rules that each consist of the next rule and a word."""
-    links = [[2 * (depth - rule - 1), 1] for rule in range(depth - 1)]
-    links[0].append(0)
-    return _hostile("a chain of rules", depth, [*links, [1]])
-
-
-def hostile() -> Iterator[Case]:
-    """Yields valid grammars that no builder makes."""
-    yield chain(120)
-    doubled = [[2 * (41 - rule - 1)] * 2 for rule in range(40)]
-    doubled[0].append(0)
-    yield _hostile("counts of 41 bits", 1 << 40, [*doubled, [1]])
-    yield _hostile("rules without words", 2, [[2, 4, 1, 2, 6, 1, 4, 0], [4, 2], [2, 2, 2], []])
-    yield _hostile("rules of one element", 3, [[8, 8, 6, 0], [6], [4], [2], [1]])
-    yield _hostile("nothing but rules without words", 0, [[2, 2, 0], []])
-    words = [2 * (number % 7) + 1 for number in range(20_000)]
-    yield _hostile("one long root", 20_000, [[*words, 0]], range(7))
-    many = [2 * (1 + number % 300) for number in range(3000)]
-    yield _hostile("a rule of many rules", 6000, [[602, 602, 0], many, *[[1]] * 300])
-    part = grammar_part(3, 3, [0], [[1, 2, 1, 0], [1]])
-    section = grammar_section([b"w"], [part, part, grammar_part(4, 0, [], [[0]])])
-    yield "a file in two parts", [Grammar.from_bytes(section)] * 2, {3: b"file", 4: b"empty"}
+def in_parts() -> Iterator[Case]:
+    """Yields parts in which the rules of a head are used in many ways."""
+    yield "a long chain of rules", [grammar_of([(7, chain(MAX_LEVEL))])], {7: b"file"}
+    yield "one long root", [grammar_of([(7, b" ".join(b"%d" % number for number in range(1400)))])], {7: b"file"}
+    files = [(ino, b"to be or not to be " * ino) for ino in range(1, 30)]
+    grammars = [grammar_of(files[:20]), grammar_of(files[20:])]
+    yield "much that is repeated", grammars, {ino: b"%d" % ino for ino, _ in files}
     yield "nothing", [], {}
-    yield "no files that count", [build([(1, b"all of it left out")])], {2: b"file"}
+    yield "no files that count", [grammar_of([(1, b"all of it left out")])], {2: b"file"}
+
+
+def chain(depth: int) -> bytes:
+    """Returns text whose rules are nested to this depth: each consists of the rule before and a word."""
+    words = [b"%d" % number for number in range(depth + 1)]
+    return b" ".join(b" ".join(words[:end]) for end in range(2, depth + 1) for _ in range(2))
 
 
 def cases() -> Iterator[Case]:
     """Yields all cases."""
     yield from map(texts, range(4))
-    yield from hostile()
+    yield from in_parts()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Decodes damaged payloads, with and without a dictionary, and reads damaged grammar sections.
+// Decodes damaged payloads, with and without a dictionary, and damaged blocks.
 // Built with sanitizers: each buffer is on the heap with its exact size, so that access to a byte
 // out of bounds ends the program.
 //
@@ -6,10 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,13 +16,8 @@
 #include "codec/dictionary.h"
 #include "codec/payload.h"
 #include "common/little_endian.h"
-#include "grammar/builder.h"
 #include "mutations.h"
 #include "shared/format_constants.h"
-#include "statistics/sequential.h"
-#include "statistics/task_report.h"
-#include "statistics/word_count_report.h"
-#include "statistics/word_counts.h"
 
 namespace {
 
@@ -73,70 +66,6 @@ Buffer payload_without_extensions() {
     payload.insert(payload.end(), kNumLiterals, 'x');
     payload.shrink_to_fit();
     return payload;
-}
-
-Buffer make_section(int kind) {
-    const WordRule rule = kind / 2 % 2 == 0 ? WordRule::whitespace : WordRule::identifiers;
-    GrammarBuilder builder(kind % 2 == 0 ? BuilderKind::repair : BuilderKind::sequitur,
-                           Tokenizer(rule, {}), 1);
-    for (std::uint64_t ino = 1; ino <= 3; ++ino) {
-        const Buffer content = make_content(3);
-        builder.begin_file(ino);
-        builder.add_bytes({reinterpret_cast<const char*>(content.data()), content.size()});
-        builder.end_file();
-    }
-    builder.finish();
-    Buffer section;
-    while (const auto piece = builder.next_piece()) {
-        section.insert(section.end(), piece->begin(), piece->end());
-    }
-    return section;
-}
-
-// Computes statistics of files and n-grams, with another task and direction in each round.
-void report_all_files(const Grammar& grammar, int round) {
-    std::vector<Corpus::File> files;
-    for (std::uint64_t ino = 0; ino < 5; ++ino) {
-        files.push_back({ino, "path"});
-    }
-    const auto task = static_cast<PostingsTask>(round % 4);
-    const Corpus corpus({&grammar}, files, task == PostingsTask::term_vector ? 1 : round % 5 + 1);
-    Postings postings({std::filesystem::temp_directory_path(),
-                       static_cast<std::uint64_t>(round % 3) << 10, 1 << 30});
-    if (round % 7 == 0) {
-        count_sequentially(corpus, is_per_file(task), postings);
-    } else {
-        const Traversal traversal{static_cast<Direction>(round % 3), 2};
-        gather_postings(corpus, is_per_file(task), traversal, postings);
-    }
-    const auto report = make_report(corpus, task, round % 2, postings, 2);
-    for (std::size_t piece = 0; piece < report->num_pieces(); ++piece) {
-        report->piece(piece);
-    }
-}
-
-bool survives_reading(const Buffer& section, int round) {
-    try {
-        const Grammar grammar = read_grammar(section, 2);
-        if (round % 10 == 0) {
-            report_all_files(grammar, round / 10);
-        }
-        const CountedFiles files({1, 3});
-        const WordCounts counts = word_counts(grammar, files, 1);
-        const CountedSection counted(section, files, 2);
-        std::vector<CountedWords> sources = {{nullptr, &counted, counted.counts()}};
-        if (round % 4 < 2) {
-            sources.push_back({&grammar.dictionary, nullptr, counts});
-        }
-        const WordCountReport report(sources, round % 2 == 0, 0, 2);
-        std::size_t size = 0;
-        for (std::size_t piece = 0; piece < report.num_pieces(); ++piece) {
-            size += report.piece(piece).size();
-        }
-        return size == report.size();
-    } catch (const std::invalid_argument&) {
-        return false;
-    }
 }
 
 // A payload, its dictionary if it has one, and the size of its content.
@@ -214,12 +143,5 @@ int main(int, char** arguments) {
         num_refused += !block_survives(mutate(block));
     }
     std::printf("block: %d of %d refused\n", num_refused, num_mutations);
-    num_refused = 0;
-    Buffer section;
-    for (int round = 0; round < num_mutations; ++round) {
-        section = round % 50 == 0 ? make_section(round / 50) : section;
-        num_refused += !survives_reading(mutate(section), round);
-    }
-    std::printf("grammar: %d of %d refused\n", num_refused, num_mutations);
     return 0;
 }

@@ -1,5 +1,5 @@
-// The kernels that parse, encode and decode blocks, those for grammars, statistics and reading of
-// files, and those of the experiments, as a library for the host.
+// The kernels that parse, encode and decode blocks, those for statistics and reading of files, and
+// those of the experiments, as a library for the host.
 // Kernels are launched by name, with pointers to their arguments.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
@@ -21,9 +21,6 @@
 #include "encode/link_positions.cu"
 #include "encode/sum_literal_costs.cu"
 #include "encode/walk_segments.cu"
-#include "grammar/repair.cu"
-#include "grammar/repair_rules.cu"
-#include "grammar/tokens.cu"
 #include "mask_rounds.cu"
 #include "match_rounds.cu"
 #include "reading/check_contents.cu"
@@ -36,8 +33,6 @@
 #include "statistics/pairs.cu"
 #include "statistics/phrases.cu"
 #include "statistics/tables.cu"
-#include "statistics/word_table.cu"
-#include "statistics/words.cu"
 #include "triples_decode.cu"
 #include "triples_encode.cu"
 #include "triples_tiles.cu"
@@ -122,34 +117,9 @@ constexpr Entry kKernels[] = {
     KERNEL(find_ends_of_levels),
     KERNEL(count_ngrams),
     KERNEL(write_ngrams),
-    KERNEL(count_digrams),
-    KERNEL(find_frequencies),
-    KERNEL(choose_occurrences),
-    KERNEL(count_results),
-    KERNEL(make_rules),
-    KERNEL(replace_digrams),
-    KERNEL(count_uses),
-    KERNEL(measure_rules),
-    KERNEL(dissolve_rules),
-    KERNEL(measure_symbols),
-    KERNEL(number_rules),
-    KERNEL(write_rules),
-    KERNEL(gather_bytes),
-    KERNEL(find_nuls),
-    KERNEL(mark_words),
-    KERNEL(count_words),
-    KERNEL(write_words),
-    KERNEL(find_first_tokens),
-    KERNEL(mark_first_tokens),
-    KERNEL(write_symbols),
     KERNEL(measure_blocks),
     KERNEL(find_literals),
     KERNEL(run_automaton),
-    KERNEL(find_slots),
-    KERNEL(move_slots),
-    KERNEL(move_word_slots),
-    KERNEL(count_entries),
-    KERNEL(load_keys),
     KERNEL(pass_values),
     KERNEL(pass_tables),
     KERNEL(collect_tables),

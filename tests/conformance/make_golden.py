@@ -21,6 +21,7 @@ from pathlib import Path
 from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart
 from manifests import GOLDEN, entry_lines, frame_lines
 from oracle.block import build_block
+from oracle.grammar import split_words
 from oracle.sequences import DecodedPayload, Sequence
 from payload_builder import build_bit, build_byte
 from payloads import CORPUS, breaks_of_dependency_elimination
@@ -29,8 +30,7 @@ from tree_helpers import Seen, list_directory
 from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
-from gompfs.grammar.collector import is_text
-from gompfs.grammar.reference import split_words
+from gompfs.grammar import is_text
 from gompfs.model import PartKind
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
@@ -126,9 +126,9 @@ def make_generations(archive: Path, root: Path) -> None:
     (root / "4/noise").write_bytes(rng.randbytes(3000))
     each = (
         PackOptions(words="letters", block_size=16 << 10),
-        PackOptions(Codec.GOMPRESSO_BYTE, level=8, dependency_elimination=True, grammar_builder="sequitur"),
+        PackOptions(Codec.GOMPRESSO_BYTE, level=8, dependency_elimination=True),
         PackOptions(Codec.GOMPRESSO_BIT, dependency_elimination=True),
-        PackOptions(Codec.STORED, stats=False),
+        PackOptions(Codec.STORED),
     )
     engine = select_engine("cpu")
     seen = {}
@@ -199,8 +199,8 @@ def make_dictionary(archive: Path, root: Path) -> None:
     write("3/text", 30_000)
     (root / "3/data").write_bytes(b"\0" + (root / "3/text").read_bytes())
     each = (
-        PackOptions(stats=False, block_size=16 << 10, dictionary_size=40_000, part_size=65_536),
-        PackOptions(stats=False, level=8, dependency_elimination=True),
+        PackOptions(Codec.GOMPRESSO_BIT, block_size=16 << 10, dictionary_size=40_000, part_size=65_536),
+        PackOptions(Codec.GOMPRESSO_BIT, level=8, dependency_elimination=True),
         PackOptions(),
     )
     engine = select_engine("cpu")

@@ -377,7 +377,6 @@ MAKERS: dict[str, Callable[[], bytes]] = {
         "UPDATE extent SET size = 60 WHERE ino = 3",
         f"INSERT INTO extent VALUES (3, 60, {BLOCK_SIZE + 60}, {len(DAMAGED) - 60})",
     ),
-    "grammar-beside-parts": lambda: archive("INSERT INTO section VALUES (0, 'grammar', 0, 0, x'')"),
     "text-listed-as-binary": lambda: archive("INSERT INTO binary_file VALUES (3)"),
     "data-not-listed-as-binary": data_part,
     "head-checksum": lambda: head_changed(lambda head: flipped(head, 40)),

@@ -38,7 +38,7 @@ KINDS: dict[str, dict[str, object]] = {
     "bit": {"codec": Codec.GOMPRESSO_BIT, "dictionary_size": 0},
     "byte": {"codec": Codec.GOMPRESSO_BYTE},
     "parts": {"codec": Codec.GOMPRESSO_BIT, "part_size": 5 * BLOCK_SIZE + 1000, "dictionary_size": 0},
-    "text": {"stats": True},
+    "text": {"codec": Codec.GOMPRESSO_TADOC},
     "dictionary": OPTIONS,
 }
 

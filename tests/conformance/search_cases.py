@@ -8,6 +8,7 @@ from typing import Any
 from tree_helpers import pack
 
 from gompfs.archive import Archive
+from gompfs.codec import Codec
 from gompfs.engine import Engine, select_engine
 from gompfs.model import ROOT_INO
 from gompfs.search.query import SearchQuery
@@ -20,8 +21,10 @@ BLOCK_SIZE = 16 << 10
 def pack_tree(tree: Path, name: str) -> Path:
     """Packs a tree with its text stored in parts that end inside of files (`text`), or as bytes (`bytes`)."""
     target = tree.parent / f"{name}.gomp"
-    is_text = name == "text"
-    pack(target, tree, stats=is_text, part_size=40_000 if is_text else None, block_size=BLOCK_SIZE)
+    if name == "text":
+        pack(target, tree, codec=Codec.GOMPRESSO_TADOC, part_size=40_000, block_size=BLOCK_SIZE)
+    else:
+        pack(target, tree, block_size=BLOCK_SIZE)
     return target
 
 

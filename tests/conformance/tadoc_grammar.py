@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oracle.constants import MAX_EXPANSION_SIZE
-
-from gompfs.grammar.reference import split_words
+from oracle.grammar import split_words
 
 IDENTIFIER = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
 MAX_LEVEL = 31

@@ -216,7 +216,7 @@ def two_generations(tmp_path: Path) -> Path:
         (tmp_path / name).mkdir()
         (tmp_path / name / name).write_bytes(text)
     path = tmp_path / "a.gomp"
-    options = {"codec": Codec.GOMPRESSO_TADOC, "stats": True, "words": "identifiers"}
+    options = {"codec": Codec.GOMPRESSO_TADOC, "words": "identifiers"}
     pack(path, tmp_path / "old", **options)
     add(path, tmp_path / "new", **options)
     add(path, tmp_path / "data", **options)
@@ -280,7 +280,7 @@ def test_a_nul_after_the_beginning_is_text(tmp_path: Path, capfdbinary: pytest.C
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/late").write_bytes(b"word " * 1638 + b"ab\0 more\n")
     (tmp_path / "tree/next").write_bytes(b"word more\n")
-    pack(tmp_path / "a.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, stats=True, words="identifiers")
+    pack(tmp_path / "a.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, words="identifiers")
     assert output(capfdbinary, "verify", str(tmp_path / "a.gomp"))[0] == 0
     with Archive(tmp_path / "a.gomp") as archive:
         assert not archive.index.binary_files()

@@ -29,9 +29,9 @@ from gompfs.options import GpuOptions
 
 BLOCK_SIZE = 16 << 10
 KINDS = {
-    "bit": {"stats": False, "dictionary_size": 0},
-    "dictionary": {"stats": False, "dictionary_size": 32 << 10},
-    "text": {"stats": True, "part_size": 40_000},
+    "bit": {"dictionary_size": 0},
+    "dictionary": {"dictionary_size": 32 << 10},
+    "text": {"codec": Codec.GOMPRESSO_TADOC, "part_size": 40_000},
 }
 
 

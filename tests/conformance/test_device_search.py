@@ -23,6 +23,7 @@ from tree_helpers import pack
 from gompfs import engine
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError, OptionError
 from gompfs.gpu.decode.block_source import BlockSource
@@ -147,7 +148,7 @@ def test_large_files(grep: tuple[Grep, Grep], tmp_path: Path, device: HostTextDe
     """Ranges of large files are passed over; their lines are counted."""
     make_large_tree(tmp_path / "tree")
     target = tmp_path / "tree.gomp"
-    pack(target, tmp_path / "tree", stats=True)
+    pack(target, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
     with_cpu, with_device = grep
     for options in (["-n"], ["-m3", "-nA2"], ["-nB9000"], ["-nA1500"], ["-a", "-n"]):
         arguments = (*options, "-e", r"needle [35]\d* .*r$", str(target))
@@ -267,6 +268,7 @@ def test_any_files(
     (root / "utf-16").write_bytes(b"\xfe\xff" + files[0].encode("utf-16-be"))
     (root / "binary").write_bytes(random.Random(len(files)).randbytes(BLOCK_SIZE) + files[0].encode())
     target = root.parent / "tree.gomp"
-    pack(target, root, stats=part_size is not None, part_size=part_size, block_size=BLOCK_SIZE)
+    codec = Codec.GOMPRESSO_BIT if part_size is None else Codec.GOMPRESSO_TADOC
+    pack(target, root, codec=codec, part_size=part_size, block_size=BLOCK_SIZE)
     for options in ({}, {"ignore_case": True, "text": True}, {"multiline": True}, {"context": 1}):
         check(target, EngineWithDevice(device), patterns=(pattern.encode(),), line_number=True, **options)

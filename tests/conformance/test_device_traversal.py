@@ -8,13 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from device_cases import build, cases, chain, compare, texts
+from device_cases import cases, compare, texts
 from host_device import HostDevice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import ROOT, run_cases_sanitized
+from plain_grammars import plain_grammar_of
+from stored_parts import BUILDERS
 from text_device_on_host import EngineWithDevice
-from tree_helpers import pack
+from tree_helpers import pack, write_files
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.archive import Archive
@@ -22,6 +24,7 @@ from gompfs.codec import Codec
 from gompfs.engine.auto import AutoEngine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import StatsUnavailableError
+from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.tasks import NAMES, compute
 from gompfs.statistics.traversal import PhaseTimes, Traversal
@@ -40,14 +43,14 @@ segments = st.lists(st.lists(st.lists(words, max_size=30), max_size=4), max_size
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(contents=segments, builder=st.sampled_from(["repair", "sequitur"]), left_out=st.sets(st.integers(1, 12)))
+@given(contents=segments, builder=st.sampled_from(sorted(BUILDERS)), left_out=st.sets(st.integers(1, 12)))
 def test_any_segments(device: HostDevice, contents: list, builder: str, left_out: set[int]) -> None:
     ino = 0
     grammars = []
     for segment in contents:
         files = [(ino + number, b" ".join(text)) for number, text in enumerate(segment, 1)]
         ino += len(files)
-        grammars.append(build(files, builder))
+        grammars.append(BUILDERS[builder](files))
     compare(device, grammars, {number: b"%d" % number for number in range(1, ino + 1) if number not in left_out})
 
 
@@ -84,34 +87,30 @@ def test_a_file_that_does_not_fit(library: Path) -> None:
             postings_report(PostingsTask.RANKED_INVERTED_INDEX, grammars, paths, traversal=how)
 
 
-def test_deep_grammars(device: HostDevice) -> None:
-    """Any depth takes few launches."""
-    name, grammars, paths = chain(5000)
-    compare(device, grammars, paths, name, directions=[Direction.TOP_DOWN], lengths=(3,))
-    assert "add_tables" not in device.launched
-
-
 def test_a_file_over_several_parts(device: HostDevice) -> None:
     """N-grams across the ends of parts are found, but only in files that are counted."""
     word = [b"%d" % number * (5 * MIB) for number in range(3)]
-    grammar = build([(1, b"begin of it"), (2, b" ".join([*word, *word, b"end of it"])), (3, b"end of it")])
+    grammar = plain_grammar_of([(1, b"begin of it"), (2, b" ".join([*word, *word, b"end of it"])), (3, b"end of it")])
     assert len(list(grammar.parts())) >= 3
     for paths in ({1: b"a", 2: b"b", 3: b"c"}, {1: b"a", 3: b"c"}):
         compare(device, [grammar], paths, directions=[Direction.AUTO], lengths=(3, 5))
 
 
-def test_the_selector_takes_the_direction_of_less_work(device: HostDevice) -> None:
+def test_the_selector_takes_the_direction_of_less_work(device: HostDevice, tmp_path: Path) -> None:
     """Files that share long runs of few distinct words favour tables; a file that repeats itself favours weights."""
     rng = random.Random(3)
     stretch = b" ".join(b"%d" % rng.randrange(8) for _ in range(3000))
-    shared = [(ino, stretch) for ino in range(1, 50)]
+    shared = {f"{number}": stretch + b" %d" % number for number in range(1, 50)}
     stretch = b" ".join(b"%d" % number for number in range(200))
-    for files, expected in ((shared, "bottom-up"), ([(1, (stretch + b" ") * 200)], "top-down")):
+    for name, files in (("bottom-up", shared), ("top-down", {"file": (stretch + b" ") * 200})):
+        write_files(tmp_path / name, files)
+        pack(tmp_path / "a.gomp", tmp_path / name, codec=Codec.GOMPRESSO_TADOC, force=True)
+        with Archive(tmp_path / "a.gomp") as archive:
+            grammars, paths = load_grammars(archive), archive.paths()
         times = PhaseTimes()
-        paths = {ino: b"%d" % ino for ino, _ in files}
         how = Traversal(device=device, times=times)
-        postings_report(PostingsTask.INVERTED_INDEX, [build(files)], paths, traversal=how).read()
-        assert times.directions == {expected: 1}
+        postings_report(PostingsTask.INVERTED_INDEX, grammars, paths, traversal=how).read()
+        assert times.directions == {name: 1}
         assert min(times.flatten, times.upload, times.initialise, times.traverse, times.download, times.emit) > 0
 
 
@@ -120,7 +119,7 @@ def test_the_statistics_of_an_archive(device: HostDevice, tmp_path: Path) -> Non
     path = tmp_path / "a.gomp"
     for number in range(3):
         (tmp_path / f"{number}").write_bytes(b"to be or not to be, that is\n" * 30 * number)
-    pack(path, *(tmp_path / f"{number}" for number in range(3)), codec=Codec.GOMPRESSO_BYTE, stats=True)
+    pack(path, *(tmp_path / f"{number}" for number in range(3)), codec=Codec.GOMPRESSO_TADOC)
     names = [name.encode() for name in NAMES if name not in ("binary-files", "info")]
     with Archive(path, engine=CpuEngine()) as archive:
         of_the_cpu = {name: compute(name, archive).read() for name in names}
@@ -146,7 +145,7 @@ def test_the_statistics_of_text_in_parts(device: HostDevice, words: str, tmp_pat
     (tree / "same").write_bytes((tree / "29").read_bytes())
     (tree / "token").write_bytes(b"w" * 70_000 + b" end of it")
     path = tmp_path / "a.gomp"
-    pack(path, tree, codec=Codec.GOMPRESSO_TADOC, stats=True, words=words, part_size=5000)
+    pack(path, tree, codec=Codec.GOMPRESSO_TADOC, words=words, part_size=5000)
     with Archive(path, engine=CpuEngine()) as archive:
         assert min(archive.segments[0].parts.head_sizes) == 0 < max(archive.segments[0].parts.head_sizes)
         tasks = [

@@ -257,7 +257,7 @@ def test_runs_of_equal_size() -> None:
 KINDS: dict[str, dict[str, object]] = {
     "bit": {"codec": Codec.GOMPRESSO_BIT, "dictionary_size": 0},
     "byte": {"codec": Codec.GOMPRESSO_BYTE},
-    "text": {"stats": True},
+    "text": {"codec": Codec.GOMPRESSO_TADOC},
 }
 
 
@@ -410,7 +410,7 @@ def test_packing(codec: Codec, is_large: bool, use_gpus: UseGpus, contents: dict
 
     source = tmp_path / "source"
     source.write_bytes(b"".join(contents.values())[: 9 * ARCHIVE_BLOCK_SIZE])
-    options = PackOptions(codec=codec, level=3, block_size=ARCHIVE_BLOCK_SIZE, stats=False, dictionary_size=0)
+    options = PackOptions(codec=codec, level=3, block_size=ARCHIVE_BLOCK_SIZE, dictionary_size=0)
     archives = []
     assert (engine_of(gpus).num_encode_batches, engine_of(gpus, 1).num_encode_batches) == (4, 2)
     for engine in (engine_of(gpus), CpuEngine()):
@@ -435,7 +435,7 @@ def test_statistics(use_gpus: UseGpus, tmp_path: Path) -> None:
         tree.mkdir()
         for file in range(9):
             (tree / f"{number}{file}").write_bytes(similar_text(f"{number} {file}", 900 * file))
-        make(archive_path, tree, stats=True)
+        make(archive_path, tree, codec=Codec.GOMPRESSO_TADOC)
     with Archive(archive_path, engine=CpuEngine()) as archive:
         word = compute(b"wordcount", archive).read().split(b"\t")[0]
         names = [b"wordcount", b"sequence_count", b"term_vector", b"tfidf", b"word/" + word]

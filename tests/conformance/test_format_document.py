@@ -145,9 +145,7 @@ def test_an_archive_of_two_generations_is_read(tmp_path: Path) -> None:
             (tmp_path / folder / name.decode()).write_bytes(content)
     target = tmp_path / "archive.gomp"
     engine = select_engine("cpu", 1)
-    options = PackOptions(
-        Codec.GOMPRESSO_BIT, block_size=BLOCK_SIZE, part_size=PART_SIZE, stats=False, dictionary_size=0
-    )
+    options = PackOptions(Codec.GOMPRESSO_BIT, block_size=BLOCK_SIZE, part_size=PART_SIZE, dictionary_size=0)
     pack_archive([open_source(tmp_path / "first")], target, options, engine=engine)
     old_size = target.stat().st_size
     add_to_archive(target, [open_source(tmp_path / "later")], options, engine=engine)

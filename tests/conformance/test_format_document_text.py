@@ -197,7 +197,7 @@ def test_text_of_two_generations_is_read(tmp_path: Path) -> None:
         b"d": alice[50_000:55_000], b"empty": b"", b"lines": b"to be\nor not\n" * 100,
     }  # fmt: skip
     later = {b"b": b"replaced", b"e": alice[110_000:120_000]}
-    options = {"codec": Codec.GOMPRESSO_TADOC, "stats": True}
+    options = {"codec": Codec.GOMPRESSO_TADOC}
     path = tmp_path / "archive.gomp"
     for folder, contents, write in (("first", first, pack), ("later", later, add)):
         (tmp_path / folder).mkdir()

@@ -101,7 +101,7 @@ def test_archives_are_those_of_the_cpu(tmp_path: Path, stream: bytes) -> None:
     (tmp_path / "tree" / "small").write_bytes(stream[:100_000])
     for codec in CODECS:
         for engine in ("cpu", "gpu"):
-            options = PackOptions(codec, level=5, stats=False, force=True, dictionary_size=0)
+            options = PackOptions(codec, level=5, force=True, dictionary_size=0)
             source = open_source(tmp_path / "tree")
             pack_archive([source], tmp_path / f"{engine}.gomp", options, engine=select_engine(engine))
         assert (tmp_path / "cpu.gomp").read_bytes() == (tmp_path / "gpu.gomp").read_bytes()

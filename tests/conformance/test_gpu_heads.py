@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.gpu
 NUM_MUTATIONS = 20_000
-TADOC = {"codec": Codec.GOMPRESSO_TADOC, "stats": True, "block_size": 1 << 14}
+TADOC = {"codec": Codec.GOMPRESSO_TADOC, "block_size": 1 << 14}
 
 
 def gpu_engine() -> tuple[Engine, Device]:

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from device_cases import cases
 from native_builds import ROOT
-from resident_cases import PIECES, ROOM, ask_cpu, ask_device, check_resident, many_files, questions_of_many_files
+from resident_cases import ROOM, ask_cpu, ask_device, check_resident, many_files, questions_of_many_files
 from tree_helpers import pack
 
 from gompfs.archive import Archive
@@ -28,15 +28,13 @@ pytestmark = pytest.mark.gpu
 
 def test_same_bytes_as_the_cpu(gpu: ArrayDevice) -> None:
     for case in cases():
-        if case[0] != PIECES:
-            check_resident(gpu, case).release()
+        check_resident(gpu, case).release()
 
 
 def test_wide_levels(gpu: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gompfs.statistics.gpu.forest._MAX_NARROW", 4)
     for case in cases():
-        if case[0] != PIECES:
-            check_resident(gpu, case, repeats=1).release()
+        check_resident(gpu, case, repeats=1).release()
 
 
 def test_long_answers(gpu: ArrayDevice) -> None:
@@ -55,7 +53,7 @@ def test_long_answers(gpu: ArrayDevice) -> None:
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sources of gompfs, stored in parts."""
     path = tmp_path_factory.mktemp("sources") / "a.gomp"
-    pack(path, ROOT / "gompfs", ROOT / "native", codec=Codec.GOMPRESSO_TADOC, stats=True, part_size=1 << 20)
+    pack(path, ROOT / "gompfs", ROOT / "native", codec=Codec.GOMPRESSO_TADOC, part_size=1 << 20)
     return path
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from device_cases import build, cases, compare
+from device_cases import cases, compare
+from plain_grammars import plain_grammar_of
 from round_cases import compare_in_rounds
 
 from gompfs._native.statistics import Direction
@@ -42,7 +43,7 @@ def test_memory_is_bounded() -> None:
     device = select_engine("gpu", gpu=GpuOptions(memory=64 << 20)).accelerator.arrays(0)
     assert device is not None
     paths = {ino: b"%d" % ino for ino, _ in files}
-    times = compare(device, [build(files)], paths, directions=[Direction.AUTO], lengths=(3,))
+    times = compare(device, [plain_grammar_of(files)], paths, directions=[Direction.AUTO], lengths=(3,))
     assert times.directions.total() > 4
     assert 16 << 20 < device.peak_bytes <= 64 << 20  # type: ignore[attr-defined]
 

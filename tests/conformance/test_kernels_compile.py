@@ -28,7 +28,6 @@ from gompfs.gpu.encode.parser import (
     SUM_TILE,
     TEXT_PADDING,
 )
-from gompfs.gpu.repair import TILE
 from gompfs.search.gpu.block_scan import MEASURE_TILE, SEGMENT_SIZE
 
 FOLDER = kernel_folder()
@@ -65,8 +64,6 @@ wesley_decoder = tool_module("experiments.wesley.decoder")
 TILES = {
     "search/run_automaton": f"static_assert(gompfs::kSegmentSize == {SEGMENT_SIZE});",
     "search/measure_blocks": f"static_assert(3 * sizeof(gompfs::u32) <= {MEASURE_TILE.shared_bytes});",
-    "grammar/repair": f"""static_assert(gompfs::kTileBytes == {TILE.shared_bytes}
-        && gompfs::kTileItems == {TILE.num_items} && gompfs::kTileThreads == {TILE.num_threads});""",
     "encode/sum_literal_costs": f"""static_assert(gompfs::kSumBytes == {SUM_TILE.shared_bytes}
         && gompfs::kTileThreads == {SUM_TILE.num_threads});""",
     "encode/link_positions": f"""static_assert(gompfs::kLinkThreads / 32 * gompfs::kNumClaims * 4 == {LINK_CLAIMS}

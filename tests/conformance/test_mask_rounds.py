@@ -9,6 +9,7 @@ from device_cases import cases, chain
 from host_device import HostDevice
 from native_builds import ROOT, kernel_library, run_cases_sanitized
 from round_cases import compare_in_rounds, report_in_rounds
+from stored_parts import grammar_of
 from tool_modules import tool_module
 
 from gompfs._native.statistics import Direction, PostingsTask
@@ -36,9 +37,11 @@ def test_no_access_out_of_bounds() -> None:
 
 
 def test_deep_grammars_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, grammars, paths = chain(100)
-    monkeypatch.setattr(tool_module("experiments.mask_rounds"), "_MAX_ROUNDS", 50)
+    grammars = [grammar_of([(7, chain(20))])]
+    monkeypatch.setattr(tool_module("experiments.mask_rounds"), "_MAX_ROUNDS", 3)
     device = HostDevice(kernel_library())
     for direction in Direction:
         with pytest.raises(StatsUnavailableError, match="nested more than"):
-            report_in_rounds(PostingsTask.INVERTED_INDEX, grammars, paths, 1, Traversal(direction, device=device))
+            report_in_rounds(
+                PostingsTask.INVERTED_INDEX, grammars, {7: b"file"}, 1, Traversal(direction, device=device)
+            )

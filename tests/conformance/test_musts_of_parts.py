@@ -26,7 +26,6 @@ FORMAT = " ".join((Path(__file__).parents[2] / "docs" / "format.md").read_text()
 EXCUSES = FORMAT.partition("**Readers need not notice**")[2]
 OPTIONS = {
     "codec": Codec.GOMPRESSO_TADOC,
-    "stats": True,
     "block_size": 1 << 14,
     "part_size": 40_000,
 }

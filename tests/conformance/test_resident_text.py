@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from device_cases import Case, build, cases, texts
+from device_cases import Case, cases, texts
 from host_device import HostDevice
 from native_builds import run_cases_sanitized
+from plain_grammars import plain_grammar_of
 from resident_cases import (
-    PIECES,
     ROOM,
     ask_cpu,
     ask_device,
@@ -50,10 +50,6 @@ MIB = 1 << 20
 @pytest.mark.timeout(300)
 def test_same_bytes_as_the_cpu(device: HostDevice) -> None:
     for case in cases():
-        if case[0] == PIECES:
-            with pytest.raises(StatsUnavailableError, match="in several pieces"):
-                check_resident(device, case)
-            continue
         check_resident(device, case).release()
         assert device.reserved == 0
     assert {"count_phrase", "find_ends_of_levels", "add_equal_pairs"} <= device.launched
@@ -62,7 +58,7 @@ def test_same_bytes_as_the_cpu(device: HostDevice) -> None:
 @pytest.mark.timeout(1200)
 def test_no_access_out_of_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    names = [name for name, _, _ in cases() if name != PIECES]
+    names = [name for name, _, _ in cases()]
     assert run_cases_sanitized("resident_cases.py").splitlines() == names
 
 
@@ -89,7 +85,7 @@ def test_n_grams_over_the_ends_of_parts(device: HostDevice) -> None:
     """A file over several parts is one node, so its n-grams across the ends of parts are there."""
     word = [b"%d" % number * (5 * MIB) for number in range(3)]
     files = [(1, b"begin of it"), (2, b" ".join([*word, *word, b"end of it"])), (3, b"end of it")]
-    grammar = build(files)
+    grammar = plain_grammar_of(files)
     assert len(list(grammar.parts())) >= 3
     case = "parts", [grammar], {1: b"a", 2: b"b", 3: b"c"}
     three = StatsQuery(ngram_length=3)
@@ -146,18 +142,17 @@ def parts_of(case: Case, library: Path, count: int) -> list[set[int]]:
 def test_several_devices(library: Path, count: int) -> None:
     """The files are divided among them, by parts; a device may have none."""
     for case, again in zip(cases(), cases(), strict=True):
-        if case[0] != PIECES:
-            (whole,) = parts_of(case, library, 1)
-            divided = parts_of(again, library, count)
-            assert set().union(*divided) == whole
-            assert len(whole) < 40 or sum(map(bool, divided)) > 1
+        (whole,) = parts_of(case, library, 1)
+        divided = parts_of(again, library, count)
+        assert set().union(*divided) == whole
+        assert len(whole) < 40 or sum(map(bool, divided)) > 1
 
 
 def test_files_over_the_ends_of_parts_are_on_one_device(library: Path) -> None:
     word = [b"%d" % number * (5 * MIB) for number in range(4)]
     files = [(1, b"a b a"), (2, b" ".join([*word, b"b"])), (3, b" ".join(word[2:])), (4, b" ".join([*word[:3], b"a"]))]
     for count in (2, 7):
-        grammar = build(files)
+        grammar = plain_grammar_of(files)
         assert len(list(grammar.parts())) >= 5
         divided = parts_of(("parts", [grammar], {ino: b"%d" % ino for ino, _ in files}), library, count)
         assert sorted(set().union(*divided)) == [0, 1, 2, 3]
@@ -185,7 +180,7 @@ def archive_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     (tree / "noise").write_bytes(rng.randbytes(2000))
     (tree / "29, again").hardlink_to(tree / "29")
     path = folder / "a.gomp"
-    options = {"codec": Codec.GOMPRESSO_TADOC, "stats": True, "part_size": 5000}
+    options = {"codec": Codec.GOMPRESSO_TADOC, "part_size": 5000}
     pack(path, tree, **options)
     if request.param == 2:
         (folder / "long").write_bytes(b"\n".join(rng.choices(lines, k=50)))
@@ -366,7 +361,7 @@ def test_a_new_generation_frees_the_memory(device: HostDevice, tmp_path: Path) -
     tree.mkdir()
     (tree / "one").write_bytes(b"one word and another one\n" * 9)
     path = tmp_path / "a.gomp"
-    pack(path, tree, stats=True)
+    pack(path, tree, codec=Codec.GOMPRESSO_TADOC)
 
     def open_archive(path: str) -> Archive:
         return Archive(path, engine=EngineWithDevice(device, room=ROOM))
@@ -377,7 +372,7 @@ def test_a_new_generation_frees_the_memory(device: HostDevice, tmp_path: Path) -
         assert device.reserved == ROOM
         assert b'gompfs_statistics_total{statistic="word",engine="gpu-resident"} 1' in old.compute(b"metrics").read()
         (tree / "one").write_bytes(b"two words\n")
-        pack(path, tree, stats=True, force=True)
+        pack(path, tree, codec=Codec.GOMPRESSO_TADOC, force=True)
         snapshots._look()
         assert device.reserved == 0
         assert "a newer generation" in old.answering.reason

@@ -25,7 +25,7 @@ from gompfs.errors import CorruptBlockError
 from gompfs.model import WORD_SECTION, Inode
 
 BLOCK_SIZE = 16 << 10
-TADOC = {"codec": Codec.GOMPRESSO_TADOC, "stats": True, "block_size": BLOCK_SIZE}
+TADOC = {"codec": Codec.GOMPRESSO_TADOC, "block_size": BLOCK_SIZE}
 ENGINES = ("cpu", "heads")
 WORDS = [b"head", b"of", b"a part", b"word_1", b"\xce\xbb", b"(x, y)", b"don't", b"return"]
 
@@ -71,7 +71,7 @@ def test_the_archive_has_what_the_tests_are_for(archive_path: Path) -> None:
         assert [section.kind for section in archive.sections].count(WORD_SECTION) == 2
         first, second = archive.segments
         assert {Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_TADOC} <= set(first.codecs)
-        assert set(second.codecs) == {Codec.GOMPRESSO_TADOC}
+        assert Codec.GOMPRESSO_TADOC in second.codecs
         assert len(second.parts) > 5
         assert max(first.parts.sizes) > BLOCK_SIZE
 

@@ -6,25 +6,22 @@ Decoders of blocks do not compare the tokens of a head with the word rule, and m
 from __future__ import annotations
 
 import struct
-from array import array
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from both_decoders import frame
 from forged_index import forge_index
-from tadoc_builder import BuiltPart, GlobalTokens, PartSymbols, build_block, build_part
+from stored_parts import Extent, Part, arguments, framed
+from tadoc_builder import GlobalTokens, PartSymbols, build_block, build_part
 from tadoc_grammar import SPLITTER, Grammar, Piece, Rule, Symbol, Token
 from tree_helpers import pack
 
-from gompfs._native.grammar import WordRule, read_parts_grammar
+from gompfs._native.grammar import read_parts_grammar
 from gompfs._native.statistics import check_words_of_parts, parts_word_count_report
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.codec import Codec
 from gompfs.errors import ArchiveFormatError
-from gompfs.grammar.word_characters import word_characters
 from gompfs.statistics.tasks import compute
 
 BLOCK_SIZE = 16
@@ -32,32 +29,6 @@ NO_WORD = "no word by the rule"
 IN_TWO_PARTS = "a word of its text is in two parts"
 DAMAGED = "a part of its text is damaged"
 NO_PIECE = "an extent of a file is not a piece of a part"
-
-
-class Part(NamedTuple):
-    """A head and blocks with their headers, or a text; and the size of the text."""
-
-    size: int
-    head: bytes = b""
-    blocks: Sequence[bytes] = ()
-    text: bytes = b""
-
-
-class Extent(NamedTuple):
-    """A row of the index; the offset is in a part."""
-
-    ino: int
-    file_offset: int
-    part: int
-    offset: int
-    size: int
-
-
-def framed(built: BuiltPart) -> Part:
-    head = frame(Codec.HEAD, built.head, len(built.pool))
-    pairs = zip(built.blocks, built.contents, strict=True)
-    blocks = [frame(Codec.GOMPRESSO_TADOC, block, len(content)) for block, content in pairs]
-    return Part(sum(map(len, built.contents)), head, blocks)
 
 
 def part_of(*root: Symbol, words: GlobalTokens | None = None) -> Part:
@@ -72,47 +43,6 @@ def word(content: bytes) -> Token:
 
 def separator(content: bytes) -> Token:
     return Token(content, False)
-
-
-def whole_files(parts: Sequence[Part]) -> list[Extent]:
-    return [Extent(number + 1, 0, number, 0, part.size) for number, part in enumerate(parts)]
-
-
-def arguments(
-    parts: Sequence[Part],
-    extents: Sequence[Extent] | None = None,
-    words: GlobalTokens | None = None,
-    rule: str = "identifiers",
-) -> tuple[Any, ...]:
-    """Returns the arguments of the C++ core for parts of an archive that is not on disk."""
-    file = bytearray()
-    begins, heads, first_blocks, blocks = (array("Q") for _ in range(4))
-    block_sizes = array("I")
-
-    def store(block: bytes) -> int:
-        file.extend(bytes(-len(file) % 16))
-        file.extend(block)
-        return len(file) - len(block)
-
-    for part in parts:
-        begins.append(len(blocks) * BLOCK_SIZE)
-        first_blocks.append(len(blocks))
-        heads.append(store(part.head))
-        for block in part.blocks or [b""] * -(-part.size // BLOCK_SIZE):
-            blocks.append(store(block))
-            block_sizes.append(len(block))
-    rows = [
-        (each.ino, each.file_offset, begins[each.part] + each.offset, each.size)
-        for each in (whole_files(parts) if extents is None else extents)
-    ]
-    stored = (
-        lambda offset, size: bytes(file[offset : offset + size]), BLOCK_SIZE, begins,
-        array("Q", [part.size for part in parts]), heads, array("I", [len(part.head) for part in parts]),
-        first_blocks, [part.text for part in parts], blocks, block_sizes,
-    )  # fmt: skip
-    section = words.section() if words else b""
-    flat = array("Q", [field for row in rows for field in row])
-    return stored, flat, section, 1 << 20, WordRule[rule.upper()], word_characters(rule)
 
 
 def counts(given: tuple[Any, ...]) -> bytes:
@@ -245,7 +175,7 @@ def test_an_archive_with_another_rule_in_its_index(
     (tmp_path / "tree/code").write_bytes(b"if (x, y) { return f[0]; }\n" * 200)
     (tmp_path / "tree/empty").touch()
     path = tmp_path / "a.gomp"
-    pack(path, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, stats=True, words=packed, part_size=3000)
+    pack(path, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, words=packed, part_size=3000)
     assert run(["verify", str(path)]) == 0
     forge_index(path, f"UPDATE meta SET value = '{forged}' WHERE key = 'words'")
     capfd.readouterr()
@@ -277,7 +207,7 @@ def test_an_index_that_says_otherwise_which_files_are_text(
     (tmp_path / "tree/more").write_bytes(b"else z++;\n" * 200)
     (tmp_path / "tree/binary").write_bytes(b"\0" + b"a b c " * 200)
     path = tmp_path / "a.gomp"
-    pack(path, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, stats=True, words="identifiers", part_size=3000)
+    pack(path, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, words="identifiers", part_size=3000)
     assert run(["verify", str(path)]) == 0
     forge_index(path, statement)
     capfd.readouterr()

@@ -19,7 +19,6 @@ if __name__ == "__main__":
 
 from mutate_blocks import block_header, block_places, head, payload
 from mutate_frame import cut, footer, splice, superblock, tail
-from mutate_grammar import grammar
 from mutate_index import index_pages, index_rows, index_schema
 from mutate_sizes import sizes
 from seeds import SEEDS, read_seed
@@ -31,11 +30,10 @@ STRUCTURES: dict[str, tuple[Mutation | None, float]] = {
     "payload": (payload, 15),
     "block header": (block_header, 6),
     "block places": (block_places, 6),
-    "head": (head, 8),
+    "head": (head, 25),
     "index rows": (index_rows, 20),
     "index schema": (index_schema, 4),
     "index pages": (index_pages, 17),
-    "grammar": (grammar, 17),
     "superblock": (superblock, 2),
     "footer": (footer, 3),
     "cut": (cut, 2),

@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 import sqlite3
 
-from grammar_numbers import GrammarNumbers, Part
 from taken_apart import TakenApart
 
 _TIME = 1_500_000_000_000_000_000
 
 
 def sizes(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Adds many of one thing: extents, names, nested directories, links, attributes, blocks, words or rules."""
+    """Adds many of one thing: extents, names, nested directories, links, attributes or blocks."""
     make = rng.choice(_MAKERS)
     told = make(parts, rng)
     return f"{make.__name__.strip('_').replace('_', ' ')}: {told}", False
@@ -158,50 +157,18 @@ def _many_segments(parts: TakenApart, rng: random.Random) -> str:
 
 
 def _many_sections(parts: TakenApart, rng: random.Random) -> str:
-    """Uses the grammar of one segment for many segments, or adds sections of many kinds."""
+    """Uses the words of one segment for many segments, or adds sections of many kinds."""
     count = rng.choice((10, 300))
-    kind = rng.choice(("grammar", "kind"))
+    kind = rng.choice(("words", "kind"))
 
     def change(index: sqlite3.Connection) -> None:
         sections = [row[2:] for row in index.execute("SELECT * FROM section").fetchall()]
-        rows = [(n + 1, "grammar") if kind == "grammar" else (0, f"kind {n}") for n in range(count)]
+        rows = [(n + 1, "words") if kind == "words" else (0, f"kind {n}") for n in range(count)]
         for row in rows:
             index.execute("INSERT OR REPLACE INTO section VALUES (?, ?, ?, ?, ?)", (*row, *rng.choice(sections)))
 
     parts.change_index(change)
     return f"{count} of {kind}"
-
-
-def _large_grammar(parts: TakenApart, rng: random.Random) -> str:
-    """Makes a small grammar of very much text, of many files, or of many parts."""
-    inos = [ino for (ino,) in parts.rows("SELECT ino FROM inode WHERE mode & 61440 = 32768")] or [2]
-    shape = rng.choice(("wide", "files", "parts", "words", "chain"))
-    numbers = GrammarNumbers(1, 0, 0, 0, 0, bytes(16), bytearray(), [], bytearray(), [])
-    words = [b"w"]
-    if shape == "wide":
-        rules = [[2, 2, 0], *([[4] * 2] * 0), [1] * 50_000]
-        numbers.parts = [Part(0, 0, inos[:1], [0], rules)]
-    elif shape == "files":
-        many = list(range(1, 30_000))
-        numbers.parts = [Part(0, 0, many, [0], [[symbol for _ in many for symbol in (1, 0)]])]
-    elif shape == "parts":
-        numbers.parts = [Part(int(n > 0), 0, inos[:1], [0], [[1, 0]]) for n in range(20_000)]
-    elif shape == "words":
-        words = sorted({b"%x" % rng.getrandbits(48) for _ in range(20_000)})
-        numbers.parts = [Part(0, 0, inos[:1], list(range(len(words))), [[2 * n + 1 for n in range(len(words))] + [0]])]
-    else:
-        depth = 30_000
-        rules = [[2 * depth, 0], *([2 * (depth - n - 1), 1] for n in range(depth - 1)), [1]]
-        numbers.parts = [Part(0, 0, inos[:1], [0], rules)]
-    numbers.set_words(words)
-    numbers.num_parts = len(numbers.parts)
-    for part in numbers.parts:
-        part.num_words = part.expanded_size()
-    content = numbers.to_bytes()
-    statement = "INSERT OR REPLACE INTO section VALUES (0, 'grammar', 0, 0, x'')"
-    parts.change_index(lambda index: index.execute(statement))
-    parts.set_section((0, "grammar"), content)
-    return f"{shape}, {len(content)} bytes"
 
 
 _MAKERS = [
@@ -215,6 +182,4 @@ _MAKERS = [
     _large_size,
     _many_segments,
     _many_sections,
-    _large_grammar,
-    _large_grammar,
 ]

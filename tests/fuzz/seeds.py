@@ -14,12 +14,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
-from gompfs.pack import add_grammars, add_to_archive, open_source, pack_archive
-from gompfs.statistics.content import text_without_grammar
+from gompfs.pack import add_to_archive, open_source, pack_archive
 
 _TESTS = Path(__file__).parents[1]
 _TEXT = (_TESTS.parent / "examples" / "corpus" / "carroll" / "alice29.txt").read_bytes()
@@ -112,12 +110,6 @@ def _options(options: dict[str, object]) -> PackOptions:
     return PackOptions(**{"words": "whitespace", **options})  # type: ignore[arg-type]
 
 
-def _build_grammars(target: Path) -> None:
-    with Archive(target, engine=select_engine("cpu", 1)) as archive:
-        texts = text_without_grammar(archive)
-        add_grammars(target, archive.footer.generation, texts, engine=archive.engine, progress=None)
-
-
 _BYTE = {"codec": Codec.GOMPRESSO_BYTE, "level": 8, "dependency_elimination": True}
 _BIT = {"codec": Codec.GOMPRESSO_BIT, "level": 8, "dependency_elimination": True}
 _QUICK = {"codec": Codec.GOMPRESSO_BIT, "level": 1}
@@ -129,19 +121,13 @@ _TADOC = {"words": "identifiers", "codec": Codec.GOMPRESSO_TADOC, "block_size": 
 def _generations(target: Path) -> None:
     _pack(target, _texts(3), block_size=_SMALL, **_BYTE)
     _add(target, {"text/one": b"another one", "text/more": _TEXT[:3000], "noise": b"now text"}, **_BIT)
-    _add(target, {"text/more": b"and more of it " * 40, "new/file": _TEXT[9000:12000]}, **_STORED, stats=False)
-
-
-def _built(target: Path) -> None:
-    _pack(target, _texts(4), block_size=_SMALL, **_BIT, stats=False)
-    _add(target, {"later": _TEXT[5000:9000]}, **_BYTE, stats=False)
-    _build_grammars(target)
+    _add(target, {"text/more": b"and more of it " * 40, "new/file": _TEXT[9000:12000]}, **_STORED)
 
 
 def _parts_of_generations(target: Path) -> None:
     _pack(target, _texts(9), block_size=_SMALL, **_BIT, part_size=9000, with_all_kinds=True)
     _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, **_BYTE, part_size=_SMALL)
-    _add(target, {"noise": b"now text", "new/file": _TEXT[9000:12000]}, **_STORED, stats=False)
+    _add(target, {"noise": b"now text", "new/file": _TEXT[9000:12000]}, **_STORED)
 
 
 def _text_parts_of_generations(target: Path) -> None:
@@ -159,29 +145,20 @@ def _packed(files: Callable[[], Files], **options: object) -> Callable[[Path], N
 
 
 _MAKERS: dict[str, Callable[[Path], None]] = {
-    "bit-repair": _packed(lambda: _texts(1), **_BIT, block_size=_SMALL, with_all_kinds=True),
-    "byte-sequitur": _packed(lambda: _texts(2), **_BYTE, block_size=_SMALL, grammar_builder="sequitur"),
+    "bit": _packed(lambda: _texts(1), **_BIT, block_size=_SMALL, with_all_kinds=True),
+    "byte": _packed(lambda: _texts(2), **_BYTE, block_size=_SMALL),
     "bit-64k": _packed(lambda: _texts(5), **_QUICK, block_size=_MIDDLE),
     "letters": _packed(lambda: {**_texts(6), "l": _LETTERS * 90}, **_BIT, block_size=_SMALL, words="letters"),
-    "letters-sequitur": _packed(
-        lambda: {"l": _LETTERS * 60, "m": _TEXT[:5000]},
-        **_BYTE,
-        block_size=_MIDDLE,
-        words="letters",
-        grammar_builder="sequitur",
-    ),
     "stored": _packed(lambda: _texts(7), **_STORED, block_size=_SMALL),
-    "no-stats": _packed(lambda: _texts(8), **_BIT, block_size=_SMALL, stats=False),
     "names": _packed(_odd_names, **_BYTE, block_size=_SMALL, with_all_kinds=False),
     "many": _packed(_many_files, **_BIT, block_size=_SMALL),
     "generations": _generations,
-    "built": _built,
     "parts": _packed(lambda: _texts(10), **_BIT, block_size=_SMALL, part_size=_SMALL + 77),
     "parts-of-generations": _parts_of_generations,
     "one-part": _packed(lambda: _texts(11), **_BYTE, block_size=_MIDDLE, words="letters"),
     "text-parts": _packed(lambda: _texts(12), **_TADOC, part_size=9000),
     "text-parts-of-generations": _text_parts_of_generations,
-    "dictionary": _packed(lambda: _texts(14), **_BIT, block_size=_SMALL, stats=False, dictionary_size=4096),
+    "dictionary": _packed(lambda: _texts(14), **_BIT, block_size=_SMALL, dictionary_size=4096),
     "dictionary-of-generations": _dictionary_of_generations,
     "nothing": _packed(dict, block_size=_SMALL),
 }

@@ -61,7 +61,7 @@ def test_mutants_get_as_far_as_their_structure(tmp_path: Path) -> None:
     num_opened, reasons = 0, []
     for number in range(60):
         path = tmp_path / "mutant.gomp"
-        path.write_bytes(make_mutant(number, structure=("payload", "grammar", "block header")[number % 3]).content)
+        path.write_bytes(make_mutant(number, structure=("payload", "head", "block header")[number % 3]).content)
         try:
             with Archive(path) as archive:
                 num_opened += 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tree_helpers import pack, write_files
 
+from gompfs.codec import Codec
 from gompfs.statistics.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     contents = {"docs/index.md": text, "docs/more.md": b"no .gitignore, no CACHEDIR.TAG\n"}
     contents |= {f"binary/a file with a long name {number}": b"\0%d" % number for number in range(NUM_BINARY)}
     write_files(root / "tree", contents)
-    pack(root / "tree.gomp", root / "tree", stats=True)
+    pack(root / "tree.gomp", root / "tree", codec=Codec.GOMPRESSO_TADOC)
     return root / "tree.gomp"
 
 

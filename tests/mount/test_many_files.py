@@ -33,7 +33,7 @@ def tar_of(names: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def pack_names(target: Path, names: Iterable[bytes]) -> Path:
-    command = [sys.executable, "-P", "-m", "gompfs", "pack", "-q", "--no-stats", "-", target]
+    command = [sys.executable, "-P", "-m", "gompfs", "pack", "-q", "--codec", "gompresso-bit", "-", target]
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
         assert process.stdin is not None

@@ -16,6 +16,7 @@ import pytest
 from tree_helpers import pack
 
 from gompfs.archive import Archive
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.mount.pattern_files import PatternReport
 from gompfs.search.search import ArchiveSearch
@@ -33,7 +34,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         (root / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
         (root / "tree" / name).write_text(text)
-    pack(root / "tree.gomp", root / "tree", stats=True)
+    pack(root / "tree.gomp", root / "tree", codec=Codec.GOMPRESSO_TADOC)
     return root / "tree.gomp"
 
 

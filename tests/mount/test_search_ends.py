@@ -11,6 +11,7 @@ import pytest
 from asked_daemon import Asked, seconds_until_answered
 from tree_helpers import pack
 
+from gompfs.codec import Codec
 from gompfs.search.query import SearchQuery
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tree").mkdir()
     (root / "tree" / "line").write_text("a" * 2_000_000 + "\n")
     (root / "tree" / "lines").write_text(("a" * 2_999_999 + "\n") * 6)
-    pack(root / "tree.gomp", root / "tree", stats=True)
+    pack(root / "tree.gomp", root / "tree", codec=Codec.GOMPRESSO_TADOC)
     return root / "tree.gomp"
 
 

@@ -26,6 +26,7 @@ from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import MountError
 from gompfs.mount.search_service import SearchService
@@ -49,7 +50,7 @@ Capture = pytest.CaptureFixture[bytes]
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("searched")
     make_tree(root / "tree")
-    pack(root / "tree.gomp", root / "tree", stats=True)
+    pack(root / "tree.gomp", root / "tree", codec=Codec.GOMPRESSO_TADOC)
     return root / "tree.gomp"
 
 
@@ -68,7 +69,7 @@ def test_encodings(capfdbinary: Capture, tmp_path: Path, mount: MountArchive) ->
     for encoding in ("latin1", "utf-16le", "utf-8"):
         (tmp_path / "tree" / encoding).write_bytes(("foo é\nÉté\n" * 9000).encode(encoding))
     (tmp_path / "tree" / "marked").write_bytes(b"\xff\xfe" + "Été\n".encode("utf-16-le"))
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
     mounted = mount(tmp_path / "tree.gomp").path
     for options in (["-E", "latin1", "-c"], ["-E", "utf-16", "-c"], ["-E", "none", "-l"], ["-E", "auto", "-c"]):
         wanted = ripgrep(*options, "Été", mounted)
@@ -94,7 +95,7 @@ def test_random_searches(capfdbinary: Capture, tmp_path: Path, mount: MountArchi
     """The daemon and the command itself print the same, on stdout and stderr, and have the same exit status."""
     generator = random.Random(7)
     make_random_tree(tmp_path / "tree", generator)
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
     mounted = mount(tmp_path / "tree.gomp").path
     for _ in range(60):
         arguments = [argument for argument in random_search(generator) if argument != "--json"]  # has times
@@ -379,10 +380,10 @@ def test_other_users_search_what_all_may_read(mount: MountArchive) -> None:
         (root / "tree").mkdir()
         (root / "tree" / "a").write_text("foo\n")
         (root / "tree" / "a").chmod(0o644)
-        pack(root / "open.gomp", root / "tree", stats=True)
+        pack(root / "open.gomp", root / "tree", codec=Codec.GOMPRESSO_TADOC)
         (root / "tree" / "b").write_text("foo\n")
         (root / "tree" / "b").chmod(0o600)
-        pack(root / "closed.gomp", root / "tree", stats=True)
+        pack(root / "closed.gomp", root / "tree", codec=Codec.GOMPRESSO_TADOC)
         for name in ("open", "closed"):
             (root / f"{name}.gomp").chmod(0o600)
         shown = mount(root / "open.gomp", "allow_other", path=root / "open")

@@ -60,7 +60,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tree" / "lines").write_text("a\nb\n" * LONG)
     (root / "tree" / "large").write_text("a" * 20_000_000 + "\nzz\n")
     (root / "tree" / "large-lines").write_text("a\n" * 10_000_000 + "zz\n")
-    pack(root / "tree.gomp", root / "tree", stats=False)
+    pack(root / "tree.gomp", root / "tree")
     return root / "tree.gomp"
 
 

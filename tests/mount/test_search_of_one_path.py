@@ -12,6 +12,7 @@ import pytest
 from tree_helpers import pack
 
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 
 if TYPE_CHECKING:
     from conftest import Mount, MountArchive
@@ -27,7 +28,7 @@ def shown(tmp_path: Path, mount: MountArchive) -> Mount:
         (tmp_path / "tree" / "dir" / name).mkdir(parents=True)
         (tmp_path / "tree" / "dir" / name / "file").write_text("foo\nbar\nfoo bar\n")
     (tmp_path / "tree" / "dir" / "link").symlink_to("one/file")
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
     return mount(tmp_path / "tree.gomp")
 
 

@@ -14,6 +14,7 @@ from tree_helpers import pack, write_files
 
 import gompfs.cli.suggestions  # noqa: F401  imported when an error is printed, by a user who may not read it
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 
 if TYPE_CHECKING:
     import subprocess
@@ -32,7 +33,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     contents = {"dir/one": text * 9, "dir/sub/two": b"to be or not\n" * 3, "three": b"a rose is a rose\n", "bin": b"\0"}
     write_files(root / "tree", contents)
     (root / "tree/link").symlink_to("dir/one")
-    pack(root / "tree.gomp", root / "tree", stats=True)
+    pack(root / "tree.gomp", root / "tree", codec=Codec.GOMPRESSO_TADOC)
     return root / "tree.gomp"
 
 
@@ -204,7 +205,7 @@ def test_another_user(mount: MountArchive) -> None:
         root.chmod(0o755)
         write_files(root / "tree", {"open": b"words of open", "closed": b"words of closed"})
         (root / "tree/closed").chmod(0o600)
-        pack(root / "a.gomp", root / "tree", stats=True)
+        pack(root / "a.gomp", root / "tree", codec=Codec.GOMPRESSO_TADOC)
         (root / "a.gomp").chmod(0o600)
         mounted = mount(root / "a.gomp", "allow_other", path=root / "m")
         assert run(["stats", str(mounted.path), "sort"]) == 0  # imports what another user may not read

@@ -15,7 +15,7 @@ from gompfs.model import WORD_RULES
 
 PART_SIZES = (None, 700, 5_000, 40_000, 65_535, 65_536, 200_000)
 BLOCK_SIZES = (16 << 10, 32 << 10, 64 << 10, 64 << 10, 128 << 10, 1 << 20)
-_CODECS = (None, None, None, None, Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE, Codec.STORED)
+_CODECS = (*[Codec.GOMPRESSO_TADOC] * 4, Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE, Codec.STORED)
 _LARGEST_NAME = 255
 _LARGEST_TARGET = 4_095
 
@@ -129,7 +129,7 @@ def _options(rng: random.Random) -> dict[str, Any]:
         "level": rng.choice((1, 6, 6, 8)),
     }
     if codec is Codec.GOMPRESSO_BIT and rng.random() < 0.5:
-        options |= {"stats": False, "dictionary_size": rng.choice((None, 0, 5_000, 1 << 20))}
-    if codec in (None, Codec.GOMPRESSO_BIT) and rng.random() < 0.2:
+        options["dictionary_size"] = rng.choice((None, 0, 5_000, 1 << 20))
+    if codec in (Codec.GOMPRESSO_TADOC, Codec.GOMPRESSO_BIT) and rng.random() < 0.2:
         options["dependency_elimination"] = True
     return options

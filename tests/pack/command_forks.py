@@ -17,7 +17,7 @@ from importlib import import_module
 
 from gompfs.cli.application import COMMAND_MODULES, run
 
-for _module in ("pack", "pack.packer", "pack.grammars", "statistics", "engine.cpu"):
+for _module in ("pack", "pack.packer", "statistics", "engine.cpu"):
     import_module(f"gompfs.{_module}")
 for _module in set(COMMAND_MODULES.values()):
     import_module(f"gompfs.cli.{_module}")

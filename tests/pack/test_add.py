@@ -142,7 +142,7 @@ def test_a_file_does_not_replace_a_directory(archive: Path, tmp_path: Path) -> N
 
 
 def test_adding_nothing(archive: Path, tree: Path) -> None:
-    add_to_archive(archive, [], PackOptions(stats=False), engine=select_engine("cpu"))
+    add_to_archive(archive, [], PackOptions(Codec.GOMPRESSO_BIT), engine=select_engine("cpu"))
     with Archive(archive) as opened:
         assert opened.footer.generation == 2
         assert list_archive(opened) == list_directory(tree)
@@ -176,7 +176,7 @@ def test_inode_numbers_of_replaced_files_are_not_reused(archive: Path, tmp_path:
 def test_a_failed_add_leaves_the_archive_as_it_was(archive: Path, error: BaseException) -> None:
     before = archive.read_bytes()
     with pytest.raises(PackError):
-        add_to_archive(archive, [FailingSource(error)], PackOptions(stats=False), engine=select_engine("cpu"))
+        add_to_archive(archive, [FailingSource(error)], PackOptions(Codec.GOMPRESSO_BIT), engine=select_engine("cpu"))
     assert archive.read_bytes() == before
 
 
@@ -293,7 +293,7 @@ def test_memory_entries_of_any_source(archive: Path) -> None:
             yield MemoryEntry(b"b", stat.S_IFREG | 0o644, size=1, content=b"b")
 
     sources = [Unsorted(OSError())]
-    add_to_archive(archive, sources, PackOptions(stats=False, mtime_ns=5), engine=select_engine("cpu"))
+    add_to_archive(archive, sources, PackOptions(Codec.GOMPRESSO_BIT, mtime_ns=5), engine=select_engine("cpu"))
     with Archive(archive) as opened:
         assert opened.read(opened.resolve("q/r/s").ino, 0, 9) == b"qrs"
         made = opened.resolve("q")

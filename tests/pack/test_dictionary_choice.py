@@ -73,8 +73,8 @@ def test_no_dictionary_where_it_saves_nothing(tmp_path: Path) -> None:
     "options",
     [
         {"codec": Codec.GOMPRESSO_TADOC},
-        {"codec": Codec.GOMPRESSO_BYTE, "stats": False},
-        {"codec": Codec.STORED, "stats": False},
+        {"codec": Codec.GOMPRESSO_BYTE},
+        {"codec": Codec.STORED},
         {},
     ],
 )
@@ -86,25 +86,38 @@ def test_options_that_allow_no_dictionary(options: dict) -> None:
 
 def test_sizes() -> None:
     for size in (1, MIB):
-        PackOptions(stats=False, dictionary_size=size)
+        PackOptions(Codec.GOMPRESSO_BIT, dictionary_size=size)
     for size in (-1, MIB + 1):
         with pytest.raises(OptionError):
-            PackOptions(stats=False, dictionary_size=size)
+            PackOptions(Codec.GOMPRESSO_BIT, dictionary_size=size)
 
 
 def test_the_option(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_tree(tmp_path / "tree")
     target = tmp_path / "a.gomp"
+    command = ["pack", "-qf", "--codec", "gompresso-bit"]
     for value, size in (("8K", 8 << 10), ("none", 0), ("5000", 5000)):
-        command = ["pack", "-qf", "--no-stats", "--dictionary", value, str(tmp_path / "tree"), str(target)]
+        command = [
+            "pack",
+            "-qf",
+            "--codec",
+            "gompresso-bit",
+            "--dictionary",
+            value,
+            str(tmp_path / "tree"),
+            str(target),
+        ]
         assert run(command) == 0
         assert is_about(dictionary_size(target), size)
     messages = {"2M": "larger than 1048576 bytes", "many": "must be a number", "-1": "must not be negative"}
     for value, message in messages.items():
-        assert run(["pack", "-qf", "--no-stats", "--dictionary", value, str(tmp_path / "tree"), str(target)]) == 2
+        assert (
+            run(["pack", "-qf", "--codec", "gompresso-bit", "--dictionary", value, str(tmp_path / "tree"), str(target)])
+            == 2
+        )
         assert message in capfd.readouterr().err
     assert run(["pack", "-qf", "--dictionary", "8K", str(tmp_path / "tree"), str(target)]) == 2
-    assert "use --codec gompresso-bit or --no-stats" in capfd.readouterr().err
+    assert "use --codec gompresso-bit" in capfd.readouterr().err
 
 
 def test_the_same_tree_gives_the_same_archive(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_time_that_the_index_cannot_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("codec", "options"),
     [
-        (Codec.GOMPRESSO_TADOC, {"stats": True}),
+        (Codec.GOMPRESSO_TADOC, {}),
         (Codec.GOMPRESSO_BYTE, {}),
         (Codec.GOMPRESSO_BIT, {"level": 1}),
         (Codec.GOMPRESSO_BIT, {"dependency_elimination": True}),
@@ -165,7 +165,7 @@ def test_holes_are_not_stored_and_come_back_as_holes(tmp_path: Path) -> None:
 
 def test_the_same_input_gives_the_same_bytes(shared_odd_tree: Path, tmp_path: Path) -> None:
     for name, jobs in (("one", 1), ("two", 2)):
-        with_jobs = PackOptions(stats=False, jobs=jobs)
+        with_jobs = PackOptions(Codec.GOMPRESSO_BIT, jobs=jobs)
         sources = [open_source(shared_odd_tree)]
         pack_archive(sources, tmp_path / name, with_jobs, engine=select_engine("cpu", jobs))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -183,7 +183,7 @@ def test_several_sources_become_entries_of_the_root(tmp_path: Path) -> None:
         (tmp_path / name / "file").write_text(name)
     (tmp_path / "single").write_text("a file")
     sources = [open_source(tmp_path / name, alone=False) for name in ("one", "two", "single")]
-    pack_archive(sources, tmp_path / "a.gomp", PackOptions(stats=False), engine=select_engine("cpu"))
+    pack_archive(sources, tmp_path / "a.gomp", PackOptions(Codec.GOMPRESSO_BIT), engine=select_engine("cpu"))
     with Archive(tmp_path / "a.gomp") as archive:
         assert [path for path, _ in archive.walk()] == [
             b"",
@@ -200,7 +200,7 @@ def test_tiny_sources(tmp_path: Path, content: str) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     sources = [] if content == "nothing" else [open_source(tree)]
-    pack_archive(sources, tmp_path / "a.gomp", PackOptions(stats=False), engine=select_engine("cpu"))
+    pack_archive(sources, tmp_path / "a.gomp", PackOptions(Codec.GOMPRESSO_BIT), engine=select_engine("cpu"))
     with Archive(tmp_path / "a.gomp") as archive:
         assert [(path, stat.S_ISDIR(inode.mode), inode.nlink) for path, inode in archive.walk()] == [(b"", True, 2)]
         assert archive.num_blocks == 0
@@ -261,7 +261,9 @@ def test_a_failure_leaves_everything_as_it_was(
     precious = target.read_bytes()
     num_threads = threading.active_count()
     with pytest.raises(expected):
-        pack_archive([FailingSource(error)], target, PackOptions(stats=False, force=True), engine=select_engine("cpu"))
+        pack_archive(
+            [FailingSource(error)], target, PackOptions(Codec.GOMPRESSO_BIT, force=True), engine=select_engine("cpu")
+        )
     assert target.read_bytes() == precious
     assert os.listdir(tmp_path) == ["a.gomp"]
     assert threading.active_count() == num_threads
@@ -395,7 +397,7 @@ def test_blocks_that_a_device_encoded_wrongly_are_reported(tmp_path: Path) -> No
             return super().encode_blocks(stream, block_size, options, dictionary)
 
     (tmp_path / "file").write_bytes(bytes(1000))
-    options = PackOptions(stats=False)
+    options = PackOptions(Codec.GOMPRESSO_BIT)
     engine = _WrongDevice()
     for target in ("first.gomp", "second.gomp"):
         report = pack_archive([open_source(tmp_path / "file")], tmp_path / target, options, engine=engine)

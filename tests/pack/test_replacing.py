@@ -17,6 +17,7 @@ from tree_helpers import PACKAGE_PARENT, add, list_archive, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import PackError
 from gompfs.options import PackOptions
@@ -105,7 +106,7 @@ class TestReplacing:
                     add(target, tmp_path / "old")
                 yield MemoryEntry(b"z", stat.S_IFREG | 0o644, size=1, content=b"z")
 
-        options = PackOptions(stats=False, force=True)
+        options = PackOptions(Codec.GOMPRESSO_BIT, force=True)
         pack_archive([Adding(OSError())], target, options, engine=select_engine("cpu"))
         add(target, tmp_path / "old")
         with Archive(target) as archive:

@@ -15,6 +15,7 @@ from gompfs._native.grammar import WordRule
 from gompfs._native.parts import PartsBuilder
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 from gompfs.model import PartKind
 from gompfs.verify import verify_archive
 
@@ -67,7 +68,7 @@ def test_a_long_token(
     """Everything can be read and counted, whatever the size of a token that one part has, or several parts share."""
     root = _tree(tmp_path / "tree", kind * (LONGEST[kind] + beyond), num_files)
     archive = tmp_path / "a.gomp"
-    pack(archive, root, stats=True, part_size=PART_SIZE)
+    pack(archive, root, codec=Codec.GOMPRESSO_TADOC, part_size=PART_SIZE)
     with Archive(archive) as opened:
         kinds = opened.segments[0].parts.kinds
         assert (PartKind.TEXT in kinds) == (beyond > 0)  # only parts with a token that is too long lack a head
@@ -81,8 +82,8 @@ def test_a_long_token_in_an_add(tmp_path: Path, capfdbinary: pytest.CaptureFixtu
     archive = tmp_path / "a.gomp"
     (tmp_path / "first").mkdir()
     (root / "a").rename(tmp_path / "first/a")
-    pack(archive, tmp_path / "first", stats=True, part_size=PART_SIZE)
-    add(archive, root, stats=True, part_size=PART_SIZE)
+    pack(archive, tmp_path / "first", codec=Codec.GOMPRESSO_TADOC, part_size=PART_SIZE)
+    add(archive, root, codec=Codec.GOMPRESSO_TADOC, part_size=PART_SIZE)
     (tmp_path / "first/a").rename(root / "a")
     _check(archive, root, capfdbinary)
 
@@ -90,15 +91,21 @@ def test_a_long_token_in_an_add(tmp_path: Path, capfdbinary: pytest.CaptureFixtu
 @pytest.mark.parametrize("room", [0, 6, 20, 34, 35, 36])
 def test_a_full_section_of_words(room: int, tmp_path: Path) -> None:
     """A part has no head if it shares words for which the section has no room."""
-    builder = PartsBuilder(WordRule.IDENTIFIERS, b"", 1 << 16, 400, 1, str(tmp_path), room)
-    common = b"common words " * 30
-    builder.add_files([common + b"alpha\n", common + b"beta\n", b"alpha rare " * 37, b"gamma only " * 37])
+    builder = PartsBuilder(WordRule.IDENTIFIERS, b"", 1 << 16, 4000, 1, str(tmp_path), room)
+    rng = random.Random(6)
+
+    def text(size: int, *words: bytes) -> bytes:
+        return b"".join(rng.choices([word + b" " for word in words], k=size))[:size]
+
+    common = [text(3900, b"common", b"words") for _ in range(2)]
+    others = [text(7600, b"alpha", b"rare"), text(7600, b"gamma", b"only")]  # which are in two parts each
+    builder.add_files([common[0] + b" alpha\n", common[1] + b" beta\n", *others])
     builder.finish()
     shared = [b"alpha", b"common", b"gamma", b"only", b"rare", b"words"]  # 35 bytes with their spaces
     section = builder.word_section()
-    assert section.count(shared[-1] + b" ") == (room >= 35)
+    assert all(word + b" " in section for word in shared) == (room >= 35)
     heads: list[bool] = []
     while parts := builder.next_parts():
         heads += [bool(head) for head, _ in parts]
-    assert all(heads) == (room >= 35)  # without it, the parts with `words` have none
+    assert all(heads) == (room >= 35)  # without it, the parts with the other words have none
     assert builder.num_wrong == 0

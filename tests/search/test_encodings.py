@@ -87,7 +87,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     contents["nul"] = b"foo\n\0foo\nfoo\xe9\n"
     for name, content in contents.items():
         (root / name).write_bytes(content)
-    pack(root.parent / "tree.gomp", root, stats=True, block_size=16384)
+    pack(root.parent / "tree.gomp", root, codec=Codec.GOMPRESSO_TADOC, block_size=16384)
     return root
 
 
@@ -203,7 +203,7 @@ def test_words_that_are_there_only_after_decoding(capfdbinary: Capture, tree: Pa
     root.mkdir()
     (root / "menu").write_text("un café noir\n" * 900, encoding="utf-8")
     (root / "other").write_text("".join(f"word{number} x\n" for number in range(900)))
-    pack(tmp_path / "tree.gomp", root, stats=True, part_size=5000)
+    pack(tmp_path / "tree.gomp", root, codec=Codec.GOMPRESSO_TADOC, part_size=5000)
     with Archive(tmp_path / "tree.gomp", engine=select_engine("cpu")) as opened:
         for word, encoding, is_there in (("cafÃ", "auto", False), ("cafÃ", "latin1", True), ("café", "utf-8", True)):
             query = SearchQuery((word.encode(),), count=True, encoding=encoding)

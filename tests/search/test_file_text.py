@@ -12,6 +12,7 @@ from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 
 BLOCK_SIZE = 16384
 Capture = pytest.CaptureFixture[bytes]
@@ -41,10 +42,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("order", ["path", "none"])
-@pytest.mark.parametrize("stats", [True, False], ids=["parts", "stream"])
-def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, tree: Path, order: str, stats: bool) -> None:
-    target = tree.parent / f"{order}-{stats}.gomp"
-    pack(target, tree, stats=stats, block_size=BLOCK_SIZE, part_size=5 * BLOCK_SIZE)
+@pytest.mark.parametrize("codec", [Codec.GOMPRESSO_TADOC, Codec.GOMPRESSO_BIT], ids=["parts", "stream"])
+def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, tree: Path, order: str, codec: Codec) -> None:
+    target = tree.parent / f"{order}-{codec.label}.gomp"
+    pack(target, tree, codec=codec, block_size=BLOCK_SIZE, part_size=5 * BLOCK_SIZE)
     for options in (["-n", "-a", "needle"], ["-c", "-a", r"st.aw, hay"], ["-l", "-a", "-U", r"\n needle"]):
         command = [ripgrep.PROGRAM, "--no-config", "-uu", "--sort=path", *options]
         expected = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)

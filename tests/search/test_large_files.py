@@ -26,7 +26,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def archive(tree: Path) -> Path:
     target = tree.parent / "tree.gomp"
-    pack(target, tree, stats=True)
+    pack(target, tree, codec=Codec.GOMPRESSO_TADOC)
     return target
 
 
@@ -78,7 +78,7 @@ def nuls(tmp_path_factory: pytest.TempPathFactory) -> Path:
             searched = content.rfind(b"\n", 0, (number + 1) * PIECE + offset) + 1
         (root / "tree" / f"{number}").write_bytes(content)
         (root / "searched" / f"{number}").write_bytes(content[:searched])
-    pack(root / "tree.gomp", root / "tree", stats=False)
+    pack(root / "tree.gomp", root / "tree")
     return root
 
 

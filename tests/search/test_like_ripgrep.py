@@ -40,7 +40,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def archive(request: pytest.FixtureRequest, tree: Path) -> Path:
     """The tree with its text stored as grammars, and as bytes."""
     target = tree.parent / f"{request.param}.gomp"
-    pack_archive([tree], target, stats=request.param == "text", engine="cpu")
+    pack_archive([tree], target, codec="gompresso-tadoc" if request.param == "text" else "gompresso-bit", engine="cpu")
     return target
 
 
@@ -207,7 +207,9 @@ def test_random_searches(capfdbinary: Capture, tmp_path: Path, seed: int) -> Non
     """Random options and patterns, in a tree of files that are awkward to search."""
     generator = random.Random(seed)
     make_random_tree(tmp_path / "tree", generator)
-    pack_archive([tmp_path / "tree"], tmp_path / "tree.gomp", stats=seed != 0, engine="cpu")
+    pack_archive(
+        [tmp_path / "tree"], tmp_path / "tree.gomp", codec="gompresso-tadoc" if seed else "gompresso-bit", engine="cpu"
+    )
     for _ in range(60):
         arguments = random_search(generator)
         if not is_comparable(arguments):

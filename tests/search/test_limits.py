@@ -23,6 +23,7 @@ from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import OptionError
 from gompfs.model import ROOT_INO
@@ -40,7 +41,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tree" / "long").write_text("a" * 1_000_000 + "\n" + "x" * 300_000 + "\n")
     (root / "tree" / "lines").write_text(("q" * 3000 + "\n") * 1500)
     target = root / "tree.gomp"
-    pack(target, root / "tree", stats=True)
+    pack(target, root / "tree", codec=Codec.GOMPRESSO_TADOC)
     return target
 
 
@@ -124,7 +125,7 @@ def test_much_output_of_many_files(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     for number in range(40):
         (tmp_path / "tree" / f"{number:02}").write_bytes((b"x" * 99 + b"\n") * 80_000 + b"%d\n" % number)
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=False)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree")
     status, output, message, peak = run_in_child("grep", "-j2", "--sort", "path", "x", tmp_path / "tree.gomp")
     assert (status, message) == (0, "")
     assert output == b"".join((b"%02d:" % number + b"x" * 99 + b"\n") * 80_000 for number in range(40))
@@ -146,7 +147,7 @@ def dense(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, content in files.items():
         (root / "tree" / name).write_bytes(content)
-    pack(root / "tree.gomp", root / "tree", stats=False)
+    pack(root / "tree.gomp", root / "tree")
     return root
 
 
@@ -199,7 +200,7 @@ def test_a_hole_ends_a_search(tmp_path: Path, options: list[str]) -> None:
     with (tmp_path / "tree" / "sparse").open("wb") as file:
         file.write(b"".join(b"line %d\n" % number for number in range(1_000_000)))
         file.truncate(900 << 20)
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=False)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree")
     status, output, _, peak = run_in_child("grep", *options, "line 9999", tmp_path / "tree.gomp")
     lines = (f"line {number}" for number in range(1_000_000))
     found = [line for line in lines if line.startswith("line 9999") != ("-v" in options)]

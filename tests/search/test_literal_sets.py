@@ -12,6 +12,7 @@ import ripgrep
 from tree_helpers import pack
 
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 
 Capture = pytest.CaptureFixture[bytes]
 CORPUS = Path(__file__).parents[2] / "examples" / "corpus"
@@ -35,7 +36,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def archive(tree: Path) -> Path:
     target = tree.parent / "tree.gomp"
-    pack(target, tree, stats=True)
+    pack(target, tree, codec=Codec.GOMPRESSO_TADOC)
     return target
 
 
@@ -102,5 +103,5 @@ def test_a_literal_at_every_offset(capfdbinary: Capture, tmp_path: Path, options
     for offset in range(200):
         (tree / f"{offset:03}").write_text("x" * offset + "Needle needle"[offset % 8 :] + "y" * (offset % 3 * 40))
         (tree / f"{offset:03}-near").write_text("n.e.d.l.needl.eedle" * (offset // 19) + "\n" * offset)
-    pack(tmp_path / "tree.gomp", tree, stats=True)
+    pack(tmp_path / "tree.gomp", tree, codec=Codec.GOMPRESSO_TADOC)
     check(capfdbinary, tree, tmp_path / "tree.gomp", options)

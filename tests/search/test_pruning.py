@@ -12,6 +12,7 @@ from searched_tree import PATTERNS, make_tree
 from tree_helpers import pack
 
 from gompfs.archive import Archive
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import OptionError
 from gompfs.model import ROOT_INO
@@ -47,7 +48,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_tree(root / "tree")
     (root / "tree" / "rare").write_text("a rare_word, here\n")
     target = root / "tree.gomp"
-    pack(target, root / "tree", stats=True, part_size=5000)
+    pack(target, root / "tree", codec=Codec.GOMPRESSO_TADOC, part_size=5000)
     return target
 
 
@@ -91,7 +92,7 @@ def test_literals(files: list[str], patterns: list[str], words: str, part_size: 
             (root / f"{number}").write_text(text)
         (root / "utf-16").write_bytes(b"\xff\xfe" + "".join(files).encode("utf-16-le"))
         target = Path(directory) / "tree.gomp"
-        pack(target, root, stats=True, words=words, part_size=part_size)
+        pack(target, root, codec=Codec.GOMPRESSO_TADOC, words=words, part_size=part_size)
         with Archive(target, engine=select_engine("cpu")) as archive:
             for pattern in patterns:
                 check(archive, patterns=(pattern.encode(),), fixed_strings=True, text=True)

@@ -12,6 +12,7 @@ from ripgrep import PROGRAM, ripgrep, version
 from tree_helpers import pack
 
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 
 ERROR = 2
 Capture = pytest.CaptureFixture[bytes]
@@ -28,7 +29,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "sub" / "deep" / "file.h").write_text("foo\nabc\n")
     (root / "scripts").write_text("x〈漢。カ\nひらがなー\n\u03b1\u03b2\nabc\n")
     (root / "dos").write_bytes(b"foo\r\nbar foo\r\n\r\nfoo\nabc foo")
-    pack(root.parent / "tree.gomp", root, stats=True)
+    pack(root.parent / "tree.gomp", root, codec=Codec.GOMPRESSO_TADOC)
     return root
 
 
@@ -121,7 +122,7 @@ def test_a_slow_line_is_reported_and_the_search_goes_on(capfd: pytest.CaptureFix
     slow = "a" * 400_000 + "\n"
     for name, content in {"a": "x9\n", "b": "x8\n" + slow + "x7\n", "c": "x6\n", "d": slow}.items():
         (tmp_path / "tree" / name).write_text(content)
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
     for options in (["-j2"], ["-j1", "--sort=path"]):
         status = run(["grep", *options, r"(a|aa)+[!,]|x\d", str(tmp_path / "tree.gomp")])
         output, errors = capfd.readouterr()
@@ -136,7 +137,7 @@ def test_a_group_that_is_repeated_along_a_long_line(capfdbinary: Capture, tmp_pa
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a").write_text("1 ab, " * 500_000 + "\nfoo\n")
     (tmp_path / "tree" / "b").write_text("1 ab, " * 50 + "\n")
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
     pattern = r"(\d \w+, ?){40,}"
     status = run(["grep", "--sort=path", "-c", pattern, str(tmp_path / "tree.gomp")])
     assert (status, capfdbinary.readouterr().out) == ripgrep("-c", pattern, cwd=tmp_path / "tree")
@@ -167,7 +168,7 @@ def test_files_are_skipped_with_pcre2(capfd: pytest.CaptureFixture[str], tmp_pat
     for number in range(40):
         text = " ".join(f"word{number}x{n}" for n in range(3000))
         (tmp_path / "tree" / f"{number}").write_text(f"{text}\nneedle{number}\x0bend\n")
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
     for pattern in (r"needle7\b", r"needle7(?!\d)", r"needle7\vend", r"(?x)needle7[\v #]"):
         assert run(["grep", "-c", "-P", pattern, str(tmp_path / "tree.gomp")]) == 0
         assert capfd.readouterr().out == "7:1\n"
@@ -182,7 +183,7 @@ def test_hostile_patterns_of_pcre2(capfd: pytest.CaptureFixture[str], tmp_path: 
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a").write_text("a" * 100_000 + "?\n")
     (tmp_path / "tree" / "b").write_text("a,\na\n")
-    pack(tmp_path / "tree.gomp", tmp_path / "tree", stats=True)
+    pack(tmp_path / "tree.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
     started = time.process_time()
     status = run(["grep", "-c", "-P", pattern, str(tmp_path / "tree.gomp")])
     output, errors = capfd.readouterr()

@@ -74,21 +74,17 @@ def count_with_coreutils(paths: Sequence[Path], word_rule: str = "whitespace") -
     return shell(_BY_COUNT, by_word), by_word
 
 
-def pack(target: Path, *specs: Path, **options: object) -> Path:
-    """Packs directories, files and tars with a grammar: of `grammar_builder`, or in parts, or none at all."""
-    pack_archive([open_source(spec) for spec in specs], target, _options(options), engine=select_engine("cpu"))
+def pack(target: Path, *specs: Path, kind: str = "parts", **options: object) -> Path:
+    """Packs directories, files and tars, with text in `parts` or in `blocks` of gompresso-bit."""
+    pack_archive([open_source(spec) for spec in specs], target, _options(kind, options), engine=select_engine("cpu"))
     return target
 
 
-def add(target: Path, *specs: Path, **options: object) -> None:
+def add(target: Path, *specs: Path, kind: str = "parts", **options: object) -> None:
     """Adds to an archive with the options of `pack`."""
-    add_to_archive(target, [open_source(spec) for spec in specs], _options(options), engine=select_engine("cpu"))
+    add_to_archive(target, [open_source(spec) for spec in specs], _options(kind, options), engine=select_engine("cpu"))
 
 
-def _options(options: dict[str, object]) -> PackOptions:
-    options = {"codec": Codec.GOMPRESSO_BIT, "words": "whitespace", **options}
-    if options.get("grammar_builder") == "none":
-        options |= {"grammar_builder": "repair", "stats": False}
-    elif options.get("grammar_builder") == "parts":
-        options = {"part_size": 3000, **options, "grammar_builder": "repair", "codec": Codec.GOMPRESSO_TADOC}
-    return PackOptions(**options)  # type: ignore[arg-type]
+def _options(kind: str, options: dict[str, object]) -> PackOptions:
+    of_kind = {"parts": {"codec": Codec.GOMPRESSO_TADOC, "part_size": 3000}, "blocks": {"codec": Codec.GOMPRESSO_BIT}}
+    return PackOptions(**{"words": "whitespace", **of_kind[kind], **options})  # type: ignore[arg-type]

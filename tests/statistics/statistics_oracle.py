@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from gompfs.grammar.reference import split_words
+from oracle.grammar import split_words
 
 Texts = Mapping[bytes, Counter[bytes]]  # path: its n-grams
 

@@ -25,7 +25,7 @@ from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.tasks import compute
 from gompfs.threads import default_threads, threads_limited_to
 
-BUILDERS = ("repair", "parts", "none")
+KINDS = ("parts", "blocks")
 # In byte order: a-b, a-b/..., a.b, a/..., so the order of archives is not that of their files' paths.
 NAMES = ("a", "a-b", "a.b", *(f"archive {number}" for number in range(8)), "z\\n")
 FILES = ("one", "back\\slash", "new\nline", "tab\tulator", "below/two", "carriage\rreturn")
@@ -51,7 +51,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
             path = tree / name / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b" ".join(rng.choices(words, k=150)) + b"\n")
-        pack(folder / name, tree / name, grammar_builder=BUILDERS[number % len(BUILDERS)])
+        pack(folder / name, tree / name, kind=KINDS[number % len(KINDS)])
     (tree / "a/binary").write_bytes(b"\0ab")
     return Corpus(folder, NAMES, pack(folder / "whole", tree), tree)
 

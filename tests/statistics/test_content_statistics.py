@@ -1,4 +1,4 @@
-"""Statistics of files without a stored grammar: the words come from the stream, across any blocks and grammars."""
+"""Statistics of text that is not stored in parts: its words are cut when asked, across any blocks and grammars."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import statistics_oracle as oracle
 from coreutils_oracle import add, pack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle.grammar import expand_part
 
 from gompfs.archive import Archive
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.grammar import Grammar
-from gompfs.grammar.reference import expand_part
 from gompfs.model import WORD_RULES, PartKind
 from gompfs.statistics import content as content_module
 from gompfs.statistics import content_words
@@ -34,7 +34,7 @@ def packed(tmp_path: Path, contents: dict[str, bytes], **options: object) -> Pat
     root.mkdir()
     for name, content in contents.items():
         (root / name).write_bytes(content)
-    return pack(tmp_path / "a.gomp", root, grammar_builder="none", block_size=BLOCK_SIZE, **options)
+    return pack(tmp_path / "a.gomp", root, kind="blocks", block_size=BLOCK_SIZE, **options)
 
 
 def check(archive: Archive, contents: dict[str, bytes], word_rule: str = "whitespace") -> None:
@@ -49,10 +49,9 @@ def check(archive: Archive, contents: dict[str, bytes], word_rule: str = "whites
 
 @pytest.fixture
 def small_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Grammars of 32 KiB of text, from batches of one block. Files above 10 KB come in pieces."""
+    """Grammars of 32 KiB of text, from batches of one block."""
     monkeypatch.setattr(content_words, "_TEXT_OF_GRAMMAR", 32 << 10)
     monkeypatch.setattr(content_module, "_BATCH_BYTES", BLOCK_SIZE)
-    monkeypatch.setattr(content_module, "_WHOLE_FILE_SIZE", 10_000)
     monkeypatch.setattr("gompfs.engine.cpu.CpuEngine.batch_bytes", BLOCK_SIZE)
 
 
@@ -190,9 +189,9 @@ def test_a_file_of_a_part_without_head_is_replaced(tmp_path: Path) -> None:
         folder.mkdir()
         for name, content in files.items():
             (folder / name).write_bytes(content)
-    options = {"grammar_builder": "parts", "part_size": 1 << 18, "words": "identifiers"}
+    options = {"kind": "parts", "part_size": 1 << 18, "words": "identifiers"}
     path = pack(tmp_path / "a.gomp", root, **options)
     add(path, later, **options)
     with Archive(path) as archive:
-        assert [list(segment.parts.kinds) for segment in archive.segments] == [[PartKind.TEXT], [PartKind.GRAMMAR]]
+        assert [list(segment.parts.kinds) for segment in archive.segments] == [[PartKind.TEXT], [PartKind.TEXT]]
         check(archive, {**contents, "a": b"(new words)", "c": b"here"}, "identifiers")

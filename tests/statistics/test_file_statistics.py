@@ -13,10 +13,12 @@ import pytest
 import statistics_oracle as oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_grammars import plain_grammar_of
+from stored_parts import BUILDERS, grammar_of
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.errors import OptionError, StatsUnavailableError
-from gompfs.grammar import Grammar, GrammarBuilder
+from gompfs.grammar import Grammar
 from gompfs.model import WORD_RULES
 from gompfs.statistics import temporary_files
 from gompfs.statistics.paths import escape_path, unescape_path
@@ -24,21 +26,13 @@ from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import Traversal
 
 MIB = 1 << 20
-BUILDERS = ("repair", "sequitur")
-TRAVERSALS = [
-    Traversal(sequential=True),
-    *(Traversal(direction, num_threads=num_threads) for direction in Direction for num_threads in (1, 3)),
-]
+TRAVERSALS = [Traversal(direction, num_threads=threads) for direction in Direction for threads in (1, 3)]
 # Words that contain bytes below the space sort differently alone than before other words.
 words = st.sampled_from([b"a", b"a\x01", b"a\x1fb", b"ab", b"b", b"\xff", b"\0", b"z" * 300, b"~"])
 segments = st.lists(st.lists(st.lists(words, max_size=20), max_size=5), max_size=3)
 Files = Sequence[tuple[int, bytes]]
-
-
-def build(files: Files, builder: str = "repair", word_rule: str = "whitespace") -> Grammar:
-    grammar_builder = GrammarBuilder(builder, word_rule, num_threads=1)
-    grammar_builder.add_files(files)
-    return Grammar.from_bytes(b"".join(grammar_builder.finish()))
+each_builder = pytest.mark.parametrize("builder", BUILDERS)
+any_builder = st.sampled_from(sorted(BUILDERS))
 
 
 def path_of(ino: int) -> bytes:
@@ -83,23 +77,25 @@ def check(
 
 
 @settings(max_examples=25, deadline=None)
-@given(texts=segments, builders=st.tuples(*[st.sampled_from(BUILDERS)] * 3), left_out=st.sets(st.integers(1, 15)))
+@given(
+    texts=segments, builders=st.tuples(*[st.sampled_from(sorted(BUILDERS))] * 3), left_out=st.sets(st.integers(1, 15))
+)
 def test_any_segments(texts: list[list[list[bytes]]], builders: tuple[str, ...], left_out: set[int]) -> None:
     inos = itertools.count(1)
     files = [[(next(inos), b" ".join(text)) for text in segment] for segment in texts]
-    grammars = [build(segment, builder) for segment, builder in zip(files, builders, strict=False)]
+    grammars = [BUILDERS[builder](segment) for segment, builder in zip(files, builders, strict=False)]
     check(grammars, [(ino, content) for segment in files for ino, content in segment if ino not in left_out])
 
 
 @settings(max_examples=15, deadline=None)
-@given(text=st.lists(st.sampled_from([b"a", b"b"]), max_size=200), builder=st.sampled_from(BUILDERS))
+@given(text=st.lists(st.sampled_from([b"a", b"b"]), max_size=200), builder=any_builder)
 def test_repetitive_text(text: list[bytes], builder: str) -> None:
     """Nested rules that are shorter than the sequences; the same text twice, and cut."""
     files = [(1, b" ".join(text)), (2, b" ".join(text)), (3, b" ".join(text[: len(text) // 2]))]
-    check([build(files, builder)], files)
+    check([BUILDERS[builder](files)], files)
 
 
-@pytest.mark.parametrize("builder", BUILDERS)
+@each_builder
 def test_odd_files(builder: str) -> None:
     """Empty files, a single word, no newline at the end, long words, invalid UTF-8, equal files."""
     rng = random.Random(11)
@@ -115,25 +111,25 @@ def test_odd_files(builder: str) -> None:
         (8, noise),
         (9, b"run " * 1000),
     ]
-    check([build(files, builder)], files)
+    check([BUILDERS[builder](files)], files)
 
 
-@pytest.mark.parametrize("builder", BUILDERS)
+@each_builder
 def test_many_tiny_files(builder: str) -> None:
     """No sequence spans two files."""
     rng = random.Random(12)
     files = [(ino, b" ".join(b"%d" % rng.randrange(6) for _ in range(rng.randrange(9)))) for ino in range(1, 900)]
-    check([build(files, builder)], files, lengths=(2, 3))
+    check([BUILDERS[builder](files)], files, lengths=(2, 3))
 
 
 @pytest.mark.parametrize("word_rule", WORD_RULES)
 def test_word_rules(word_rule: str) -> None:
     files = [(1, "Ein Wört, ein Satz; ein Wört.".encode()), (2, b"don't \xff don't, don't, do_not(a->b);")]
-    check([build(files, word_rule=word_rule)], files, word_rule=word_rule)
+    check([grammar_of(files, word_rule)], files, word_rule=word_rule)
 
 
 @pytest.fixture(scope="module")
-def over_parts() -> tuple[Files, list[Grammar]]:
+def over_parts() -> tuple[Files, Grammar]:
     """22 MB of long words: a file over three parts, with others before and after it."""
     rng = random.Random(13)
     vocabulary = [b"%03d" % number * 150 for number in range(300)]
@@ -142,14 +138,12 @@ def over_parts() -> tuple[Files, list[Grammar]]:
         return b" ".join(vocabulary[min(int(rng.paretovariate(0.6)) - 1, 299)] for _ in range(size // 450))
 
     files = [(1, text(MIB)), (2, text(18 * MIB)), (3, b""), (4, text(MIB)), (5, b"the end")]
-    return files, [build(files, builder) for builder in BUILDERS]
+    return files, plain_grammar_of(files)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("builder", BUILDERS)
-def test_a_file_over_several_parts(over_parts: tuple[Files, list[Grammar]], builder: str) -> None:
-    files, grammars = over_parts
-    grammar = grammars[BUILDERS.index(builder)]
+def test_a_file_over_several_parts(over_parts: tuple[Files, Grammar]) -> None:
+    files, grammar = over_parts
     assert [part.continues for part in grammar.parts()] == [False, True, True]
     check([grammar], files, lengths=(3,))
     check([grammar], files, lengths=(5,), traversals=TRAVERSALS[:3])
@@ -157,12 +151,11 @@ def test_a_file_over_several_parts(over_parts: tuple[Files, list[Grammar]], buil
     check([grammar], [file for file in files if file[0] != 2], lengths=(3,), traversals=TRAVERSALS[:2])
 
 
-@pytest.mark.parametrize("builder", BUILDERS)
-def test_parts_of_fewer_words_than_a_sequence(builder: str) -> None:
+def test_parts_of_fewer_words_than_a_sequence() -> None:
     """A file whose words are longer than parts, so that its sequences span several parts."""
     long = b" ".join(b"%d" % number * (9 * MIB) for number in (1, 2, 1))
     files = [(1, long + b" end of it"), (2, b"end of it")]
-    grammar = build(files, builder)
+    grammar = plain_grammar_of(files)
     assert len(list(grammar.parts())) >= 3
     check([grammar], files, lengths=(3, 5), traversals=TRAVERSALS[:3])
 
@@ -171,7 +164,7 @@ def test_top() -> None:
     """`top` limits words in a term vector, files in a ranked inverted index, and lines otherwise."""
     rng = random.Random(14)
     files = [(ino, b" ".join(b"%d" % rng.randrange(5) for _ in range(50))) for ino in range(1, 30)]
-    grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
+    grammars, paths = [grammar_of(files)], {ino: path_of(ino) for ino, _ in files}
     named = [(path_of(ino), content) for ino, content in files]
     of_words, ngrams = oracle.ngrams_of(named), oracle.ngrams_of(named, 3)
 
@@ -194,21 +187,21 @@ all_tasks = pytest.mark.parametrize("task", PostingsTask, ids=lambda task: task.
 
 @all_tasks
 def test_nothing_to_report(task: PostingsTask) -> None:
-    left_out = build([(1, b"all of it left out")])
+    left_out = grammar_of([(1, b"all of it left out")])
     for how in TRAVERSALS:
         assert postings_report(task, [], {}, traversal=how).read() == b""
-        assert postings_report(task, [build([])], {1: b"f"}, traversal=how).read() == b""
+        assert postings_report(task, [grammar_of([])], {1: b"f"}, traversal=how).read() == b""
         assert postings_report(task, [left_out], {2: b"f"}, traversal=how).read() == b""
 
 
 @all_tasks
 def test_space_is_bounded(task: PostingsTask) -> None:
     files = [(ino, b" ".join(b"%d" % (ino + number) for number in range(200))) for ino in range(1, 50)]
-    grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
+    grammars, paths = [grammar_of(files)], {ino: path_of(ino) for ino, _ in files}
     enough = postings_report(task, grammars, paths).read()
-    for sequential, limit in itertools.product((False, True), (1, 500)):
+    for limit in (1, 500):
         with pytest.raises(StatsUnavailableError, match="more temporary space"):
-            postings_report(task, grammars, paths, traversal=Traversal(sequential=sequential, space_limit=limit))
+            postings_report(task, grammars, paths, traversal=Traversal(space_limit=limit))
     assert postings_report(task, grammars, paths, traversal=Traversal(space_limit=64 * MIB)).read() == enough
 
 
@@ -221,7 +214,7 @@ def test_postings_in_a_file(
     rng = random.Random(15)
     texts = (b" ".join(b"%d" % rng.randrange(5000) for _ in range(rng.randrange(3000))) for _ in range(60))
     files = list(enumerate(texts, 1))
-    grammars, paths = [build(files[:30]), build(files[30:])], {ino: path_of(ino) for ino, _ in files}
+    grammars, paths = [grammar_of(files[:30]), grammar_of(files[30:])], {ino: path_of(ino) for ino, _ in files}
     expected = postings_report(task, grammars, paths).read()
     monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
     found = postings_report(task, grammars, paths, traversal=Traversal(in_memory=in_memory))
@@ -235,7 +228,7 @@ def test_a_file_that_cannot_be_made(task: PostingsTask, monkeypatch: pytest.Monk
     monkeypatch.setattr(temporary_files, "temporary_directory", lambda: "/proc/self/nowhere")
     monkeypatch.setattr(temporary_files, "free_space", lambda _directory: 1 << 40)
     with pytest.raises(OSError, match="No such file"):
-        postings_report(task, [build([(1, b"a b c d")])], {1: b"f"}, traversal=Traversal(in_memory=0)).read()
+        postings_report(task, [grammar_of([(1, b"a b c d")])], {1: b"f"}, traversal=Traversal(in_memory=0)).read()
 
 
 @all_tasks

@@ -18,7 +18,7 @@ from gompfs.statistics.tasks import NAMES, compute
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "corpus"
 Mount = Callable[[Path], Path]
-each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none", "parts"])
+each_kind = pytest.mark.parametrize("kind", ["parts", "blocks"])
 
 # Prints, for every path on standard input, lines of path, tab and n consecutive words.
 _NGRAMS = r"""
@@ -101,34 +101,32 @@ def make_tree(root: Path) -> Path:
 _WORD_BYTES = bytes(b"abcdexyz.,\xff\xc3\xa9\x01\x1f~"[byte % 16] for byte in range(256))
 
 
-@each_builder
-def test_the_bundled_corpus(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
-    check(mounted_stats(pack(tmp_path / "a.gomp", EXAMPLES, grammar_builder=builder)), EXAMPLES)
+@each_kind
+def test_the_bundled_corpus(tmp_path: Path, mounted_stats: Mount, kind: str) -> None:
+    check(mounted_stats(pack(tmp_path / "a.gomp", EXAMPLES, kind=kind)), EXAMPLES)
 
 
-@each_builder
-def test_a_tree(tmp_path: Path, tree: Path, mounted_stats: Mount, builder: str) -> None:
-    check(mounted_stats(pack(tmp_path / "a.gomp", tree, grammar_builder=builder)), tree)
+@each_kind
+def test_a_tree(tmp_path: Path, tree: Path, mounted_stats: Mount, kind: str) -> None:
+    check(mounted_stats(pack(tmp_path / "a.gomp", tree, kind=kind)), tree)
 
 
-@pytest.mark.parametrize(
-    "builders", [("repair", "sequitur"), ("sequitur", "repair"), ("none", "repair"), ("repair", "none"), ("none",) * 2]
-)
-def test_added_segments(tmp_path: Path, tree: Path, mounted_stats: Mount, builders: tuple[str, str]) -> None:
+@pytest.mark.parametrize("kinds", [("parts",) * 2, ("blocks", "parts"), ("parts", "blocks"), ("blocks",) * 2])
+def test_added_segments(tmp_path: Path, tree: Path, mounted_stats: Mount, kinds: tuple[str, str]) -> None:
     """Segments are counted together. For a file that was replaced, only the new content is counted."""
-    archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builders[0])
+    archive = pack(tmp_path / "a.gomp", tree, kind=kinds[0])
     (tree / "deep/text").write_bytes(b"only in the new file, " * 20)
     (tree / "one").write_bytes(b"\0binary now")
     (tree / "binary").write_bytes(b"text now, and text now, and text now")
     (tree / "late").write_bytes(b"text now, and late")
-    add(archive, tree, grammar_builder=builders[1])
+    add(archive, tree, kind=kinds[1])
     check(mounted_stats(archive), tree)
 
 
-@each_builder
-def test_one_file(tmp_path: Path, tree: Path, builder: str) -> None:
+@each_kind
+def test_one_file(tmp_path: Path, tree: Path, kind: str) -> None:
     """--file gives the result of an archive with that file only, also for a file of an older segment."""
-    archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builder)
+    archive = pack(tmp_path / "a.gomp", tree, kind=kind)
     (tmp_path / "late").write_bytes(b"a b c d b c d")
     add(archive, tmp_path / "late")
     for path in (b"deep/text", b"cut", b"empty"):
@@ -166,7 +164,7 @@ def with_and_without(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Archives of the same tree with and without a grammar."""
     folder = tmp_path_factory.mktemp("usage")
     tree = make_tree(folder / "tree")
-    return [pack(folder / f"{builder}.gomp", tree, grammar_builder=builder) for builder in ("repair", "none")]
+    return [pack(folder / f"{kind}.gomp", tree, kind=kind) for kind in ("parts", "blocks")]
 
 
 @pytest.mark.parametrize(

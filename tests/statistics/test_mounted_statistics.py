@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "corpus"
 MIB = 1 << 20
 
 Mount = Callable[[Path], Path]
-each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none", "parts"])
+each_kind = pytest.mark.parametrize("kind", ["parts", "blocks"])
 
 
 def make_words(seed: int, size: int) -> bytes:
@@ -81,34 +81,33 @@ def binary_files(stats: Path) -> list[str]:
     return (stats / "binary-files").read_text().splitlines()
 
 
-@each_builder
-def test_the_bundled_corpus(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
-    stats = mounted_stats(pack(tmp_path / "a.gomp", EXAMPLES, grammar_builder=builder))
+@each_kind
+def test_the_bundled_corpus(tmp_path: Path, mounted_stats: Mount, kind: str) -> None:
+    stats = mounted_stats(pack(tmp_path / "a.gomp", EXAMPLES, kind=kind))
     check(stats, EXAMPLES)
     assert binary_files(stats) == []
 
 
-@each_builder
-def test_a_tree_of_odd_files(tmp_path: Path, tree: Path, mounted_stats: Mount, builder: str) -> None:
-    stats = mounted_stats(pack(tmp_path / "a.gomp", tree, grammar_builder=builder))
+@each_kind
+def test_a_tree_of_odd_files(tmp_path: Path, tree: Path, mounted_stats: Mount, kind: str) -> None:
+    stats = mounted_stats(pack(tmp_path / "a.gomp", tree, kind=kind))
     check(stats, tree)
     binary = ["deep/binary", "deep/er/noise", "deep/sparse", "last-nul"]
     assert sorted(str(path.relative_to(tree)) for path in files_under(tree) if not is_text(path)) == binary
-    assert binary_files(stats) == ([] if builder == "none" else binary)
+    assert binary_files(stats) == binary
 
 
-@each_builder
-def test_identifiers(tmp_path: Path, tree: Path, mounted_stats: Mount, builder: str) -> None:
+@each_kind
+def test_identifiers(tmp_path: Path, tree: Path, mounted_stats: Mount, kind: str) -> None:
     """The words that programmers look for."""
     (tree / "source.c").write_bytes(b"static void f(spinlock_t *l) { l->x_1 += 0x7f; /* don't */ }\n" * 9)
-    options = {"grammar_builder": builder, "words": "identifiers"}
-    stats = mounted_stats(pack(tmp_path / "a.gomp", tree, **options))
+    stats = mounted_stats(pack(tmp_path / "a.gomp", tree, kind=kind, words="identifiers"))
     check(stats, tree, "identifiers")
     assert b"\nspinlock_t\t9\n" in (stats / "sort").read_bytes()
 
 
-@each_builder
-def test_a_tar_with_large_files(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
+@each_kind
+def test_a_tar_with_large_files(tmp_path: Path, mounted_stats: Mount, kind: str) -> None:
     """Files that are read in pieces and span several parts of the grammar."""
     root = tmp_path / "tree"
     root.mkdir()
@@ -117,17 +116,15 @@ def test_a_tar_with_large_files(tmp_path: Path, mounted_stats: Mount, builder: s
         (root / name).write_bytes(text[:-1] * count + b"end")
     (root / "binary").write_bytes(b"\0" + text * 3)
     subprocess.run(["tar", "-C", root, "-cf", tmp_path / "a.tar", "."], check=True)
-    stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "a.tar", grammar_builder=builder))
+    stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "a.tar", kind=kind))
     check(stats, root)
-    assert binary_files(stats) == ([] if builder == "none" else ["binary"])
+    assert binary_files(stats) == ["binary"]
 
 
-@pytest.mark.parametrize(
-    "builders", [("repair", "sequitur"), ("sequitur", "repair"), ("none", "repair"), ("repair", "none"), ("none",) * 2]
-)
-def test_added_segments(tmp_path: Path, tree: Path, mounted_stats: Mount, builders: tuple[str, str]) -> None:
+@pytest.mark.parametrize("kinds", [("parts",) * 2, ("blocks", "parts"), ("parts", "blocks"), ("blocks",) * 2])
+def test_added_segments(tmp_path: Path, tree: Path, mounted_stats: Mount, kinds: tuple[str, str]) -> None:
     """Segments are counted together. For a file that was replaced, only the new content is counted."""
-    archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builders[0])
+    archive = pack(tmp_path / "a.gomp", tree, kind=kinds[0])
     (tree / "deep/text").unlink()  # the content has another name
     (tree / "deep/text").write_bytes(make_words(7, 20_000) + b" only in the new file")
     (tree / "deep/er/more").write_bytes(b"\0binary now, and only in the new file")
@@ -135,11 +132,11 @@ def test_added_segments(tmp_path: Path, tree: Path, mounted_stats: Mount, builde
     (tree / "empty").write_bytes(make_words(8, 500))
     (tree / "no newline").write_bytes(b"")
     (tree / "late").write_bytes(make_words(9, 40_000))
-    add(archive, tree, grammar_builder=builders[1])
+    add(archive, tree, kind=kinds[1])
     stats = mounted_stats(archive)
     check(stats, tree)
     binary = ["deep/er/more", "deep/er/noise", "deep/sparse", "last-nul"]
-    assert binary_files(stats) == ([] if builders[1] == "none" else binary)
+    assert binary_files(stats) == binary
 
 
 def test_a_single_replaced_file(tmp_path: Path, mounted_stats: Mount) -> None:

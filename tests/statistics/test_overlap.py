@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 from coreutils_oracle import add, pack, run_gompfs
+from oracle.grammar import split_words
 
 import gompfs
 from gompfs.archive import Archive
 from gompfs.errors import OptionError
-from gompfs.grammar.reference import split_words
 from gompfs.statistics.documents import Document, read_documents
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.tasks import compute
 
-# Words of 600 bytes, so that a file of few words is in several parts, also in a grammar section.
+# Words of 600 bytes, so that a file of few words is in several parts.
 LONG_WORDS = [b"%c" % letter * 600 for letter in b"abcdefghijklmnop"]
 SHORT_WORDS = [b"to", b"be", b"or", b"not", b"\xc3\xa9t\xc3\xa9", b"that", b"is", b"the", b"question", b"a", b"1"]
 
@@ -104,7 +104,7 @@ def documents_of(contents: Mapping[bytes, bytes], rng: random.Random) -> list[Do
     return [*documents, Document(b"whole", contents[b"dir/20"]), Document(b"large", contents[b"large"])]
 
 
-KINDS = ["parts", "repair", "sequitur", "none", "parts, none", "repair, parts"]
+KINDS = ["parts", "blocks", "parts, blocks", "blocks, parts"]
 Packed = tuple[Path, dict[bytes, bytes]]
 
 
@@ -114,10 +114,10 @@ def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     root = tmp_path_factory.mktemp("overlap")
     contents = contents_of(1)
     first, _, second = request.param.partition(", ")
-    target = pack(root / "a.gomp", write(root / "tree", contents), grammar_builder=first, words="identifiers")
+    target = pack(root / "a.gomp", write(root / "tree", contents), kind=first, words="identifiers")
     if second:
         later = {b"dir/3": contents[b"dir/29"], b"late": contents[b"dir/20"], b"dir/28": b""}
-        add(target, write(root / "later", later), grammar_builder=second)
+        add(target, write(root / "later", later), kind=second)
         contents |= later
     return target, contents
 
@@ -178,7 +178,7 @@ def test_overlap_with_one_file(archive: Packed) -> None:
 @pytest.mark.parametrize("rule", ["letters", "whitespace"])
 def test_words_follow_the_rule_of_the_archive(tmp_path: Path, rule: str) -> None:
     contents = {b"a": "été, aujourd'hui x_y\u00a0z".encode() * 3, b"b": b"x_y z x y z"}
-    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), grammar_builder="parts", words=rule)
+    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind="parts", words=rule)
     documents = [Document(b"d", "aujourd'hui x_y x y z, été \u00a0 aujourd'hui".encode())]
     for length in (1, 2, 3):
         oracle = Oracle(contents, length, rule)
@@ -191,7 +191,7 @@ def test_many_documents_share_ngrams(tmp_path: Path) -> None:
     """More postings than are sorted at once, of documents that are all alike."""
     text = b" ".join(b"w%d" % number for number in range(3_000))
     contents = {b"%03d" % number: text for number in range(400)}
-    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), grammar_builder="parts", words="identifiers")
+    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind="parts", words="identifiers")
     short = b" ".join(split_words(text, "identifiers")[:22])  # 10 n-grams
     documents = [Document(b"a", text), Document(b"b", text), Document(b"c", short + b" nowhere")]
     with Archive(path) as opened:
@@ -203,11 +203,11 @@ def test_many_documents_share_ngrams(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("builder", ["parts", "repair", "sequitur", "none"])
-def test_rules_that_stand_for_much_text(tmp_path: Path, builder: str) -> None:
+@pytest.mark.parametrize("kind", ["parts", "blocks"])
+def test_rules_that_stand_for_much_text(tmp_path: Path, kind: str) -> None:
     """A few nested rules stand for 400,000 words."""
     contents = {b"a": b"to be " * 200_000}
-    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), grammar_builder=builder, words="identifiers")
+    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind=kind, words="identifiers")
     with Archive(path) as opened:
         for length in (1, 2, 13, 255):
             query = StatsQuery(ngram_length=length, documents=[Document(b"d", b"to be " * 200)])
@@ -219,7 +219,7 @@ def test_rules_that_stand_for_much_text(tmp_path: Path, builder: str) -> None:
 def small(tmp_path: Path) -> Path:
     """An archive of two short files."""
     contents = {b"a": b"to be or not to be", b"b": b"to be or"}
-    return pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), grammar_builder="parts", words="identifiers")
+    return pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind="parts", words="identifiers")
 
 
 def test_command(small: Path, tmp_path: Path) -> None:

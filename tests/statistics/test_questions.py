@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 import statistics_oracle
 from coreutils_oracle import add, pack, run_gompfs
+from oracle.grammar import split_words
 from statistics_oracle import ngrams_of, sequence_count, term_vector
 
 from gompfs.archive import Archive
-from gompfs.grammar.reference import split_words
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.tasks import compute
 
 MIB = 1 << 20
 Mount = Callable[[Path], Path]
-both_builders = pytest.mark.parametrize("builder", ["repair", "sequitur"])
+both_kinds = pytest.mark.parametrize("kind", ["parts", "blocks"])
 
 
 def contents_of(seed: int) -> dict[str, bytes]:
@@ -53,18 +53,17 @@ def tfidf(contents: Mapping[str, bytes], top: int) -> bytes:
     return statistics_oracle.tfidf(ngrams_of((os.fsencode(name), content) for name, content in contents.items()), top)
 
 
-@pytest.fixture(params=["one segment", "two segments", "no grammar", "parts", "two segments of parts"])
+@pytest.fixture(params=["parts", "blocks", "two segments of parts", "two segments of blocks"])
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, bytes]]:
     """An archive and its files; some files of an earlier segment were replaced."""
     contents = contents_of(1)
     write(tmp_path / "tree", contents)
-    of_first = {"no grammar": "none", "parts": "parts", "two segments of parts": "parts"}
-    builder = of_first.get(request.param, "repair")
-    target = pack(tmp_path / "a.gomp", tmp_path / "tree", grammar_builder=builder)
+    kind = request.param.rpartition(" ")[2]
+    target = pack(tmp_path / "a.gomp", tmp_path / "tree", kind=kind)
     if request.param.startswith("two segments"):
         later = {"dir/sub/3": b"to be or not to be", "late": b"be or not", "one": b""}
         write(tmp_path / "later", later)
-        add(target, tmp_path / "later", grammar_builder="parts" if builder == "parts" else "sequitur")
+        add(target, tmp_path / "later", kind=kind)
         contents |= later
     return target, contents
 
@@ -109,12 +108,12 @@ def test_tfidf(archive: tuple[Path, dict[str, bytes]]) -> None:
         assert compute(b"tfidf", opened, StatsQuery(ino=opened.resolve("empty").ino)).read() == b""
 
 
-@both_builders
-def test_a_mount(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
+@both_kinds
+def test_a_mount(tmp_path: Path, mounted_stats: Mount, kind: str) -> None:
     contents = contents_of(2) | {"dir/binary": b"\0word", "tab\tname": b"to be"}
     write(tmp_path / "tree", contents)
     (tmp_path / "tree/link").symlink_to("one")
-    stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "tree", grammar_builder=builder))
+    stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "tree", kind=kind))
     texts = {name.replace("\t", "\\t"): text for name, text in contents.items() if name != "dir/binary"}
     assert (stats / "word/to").read_bytes() == search(texts, [b"to"])
     assert (stats / "phrase/to be or").read_bytes() == search(texts, [b"to", b"be", b"or"])

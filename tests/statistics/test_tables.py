@@ -98,9 +98,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module", params=["parts", "repair", "none"])
+@pytest.fixture(scope="module", params=["parts", "blocks"])
 def archive(request: pytest.FixtureRequest, tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pack(tmp_path_factory.mktemp("archive") / "a.gomp", tree, grammar_builder=request.param, words="whitespace")
+    return pack(tmp_path_factory.mktemp("archive") / "a.gomp", tree, kind=request.param, words="whitespace")
 
 
 def text_of(archive: Path, name: str, **query: Any) -> bytes:
@@ -131,13 +131,13 @@ names = st.sampled_from([b"a", b"b\tc", b"d\ne", b"f\\", b"g\xff"])
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.dictionaries(names, contents, min_size=1), st.sampled_from(["parts", "none"]))
-def test_any_tree(tmp_path_factory: pytest.TempPathFactory, files: dict[bytes, bytes], builder: str) -> None:
+@given(st.dictionaries(names, contents, min_size=1), st.sampled_from(["parts", "blocks"]))
+def test_any_tree(tmp_path_factory: pytest.TempPathFactory, files: dict[bytes, bytes], kind: str) -> None:
     root = tmp_path_factory.mktemp("any")
     (root / "tree").mkdir()
     for name, content in files.items():
         Path(os.fsdecode(os.fsencode(root / "tree") + b"/" + name)).write_bytes(content)
-    archive = pack(root / "a.gomp", root / "tree", grammar_builder=builder, words="whitespace")
+    archive = pack(root / "a.gomp", root / "tree", kind=kind, words="whitespace")
     for name in (*NAMES, *SEARCHES):
         check(name, text_of(archive, name))
 

@@ -13,7 +13,7 @@ import gompfs
 from gompfs.cli.stats import stats_command
 from gompfs.errors import OptionError
 from gompfs.statistics.records import Column, Items
-from gompfs.statistics.tasks import FIELD, FILE, NAMES, NAMES_OF_FILE, RANGE, SEARCHES, TASKS, TOP, N, Task, task_of
+from gompfs.statistics.tasks import FIELD, FILE, NAMES, NAMES_OF_FILE, SEARCHES, TASKS, TOP, N, Task, task_of
 
 JSON_TYPES: dict[str, type] = {"string": str, "[string, ...]": list, "integer": int, "number": float}
 all_tasks = pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
@@ -41,8 +41,7 @@ def check(value: Any, column: Column) -> None:
 @all_tasks
 def test_columns_are_those_of_the_records(task: Task, archive: Path) -> None:
     with gompfs.open(archive) as files:
-        file = "a" if RANGE in task.options else None
-        records = list(files.stats(name_of(task), file=file, ngram_length=3, documents=[(b"d", b"to be or")]))
+        records = list(files.stats(name_of(task), ngram_length=3, documents=[(b"d", b"to be or")]))
     assert records
     if not task.columns:
         assert len(records) == 1
@@ -71,10 +70,8 @@ def test_columns_are_those_of_the_records(task: Task, archive: Path) -> None:
 
 @all_tasks
 def test_the_command_takes_the_options_of_the_task_only(task: Task, archive: Path) -> None:
-    for option, value in {FILE: "a", TOP: "1", N: "2", RANGE: "0:1", FIELD: "text"}.items():
+    for option, value in {FILE: "a", TOP: "1", N: "2", FIELD: "text"}.items():
         arguments = [str(archive), name_of(task), *([__file__] if task.takes_documents else []), option, value]
-        if RANGE in task.options and option != FILE:
-            arguments += [FILE, "a"]
         result = CliRunner().invoke(stats_command, arguments)
         if option in task.options:
             assert result.exception is None
@@ -84,7 +81,7 @@ def test_the_command_takes_the_options_of_the_task_only(task: Task, archive: Pat
 
 
 def test_names() -> None:
-    assert set(TASKS) == {*NAMES, *SEARCHES, "words", "overlap"}
+    assert set(TASKS) == {*NAMES, *SEARCHES, "overlap"}
     for name in NAMES:
         assert task_of(name) is TASKS[name]
     for name in NAMES_OF_FILE:
@@ -113,5 +110,5 @@ def test_names() -> None:
     ],
 )
 def test_unknown_names(name: str) -> None:
-    with pytest.raises(OptionError, match=r"unknown statistic .*; use one of binary-files, info, .*, words, all,"):
+    with pytest.raises(OptionError, match=r"unknown statistic .*; use one of binary-files, info, .*, overlap, all,"):
         task_of(name, "all")

@@ -7,19 +7,14 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_grammars import plain_grammar_of
+from stored_parts import BUILDERS, grammar_of
 
-from gompfs.errors import ArchiveFormatError
-from gompfs.grammar import CountedWords, Grammar, GrammarBuilder
+from gompfs.grammar import CountedWords, Grammar
 from gompfs.statistics.word_counts import SortOrder, word_count_report
 
 words = st.sampled_from([b"a", b"ab", b"b", b"\xff", b"\0", b"\x7f", b"z" * 300, b"A", b"~"])
 segments = st.lists(st.lists(st.lists(words, max_size=12), max_size=4), max_size=4)
-
-
-def build(files: list[tuple[int, bytes]], builder: str) -> Grammar:
-    grammar_builder = GrammarBuilder(builder, num_threads=1)
-    grammar_builder.add_files(files)
-    return Grammar.from_bytes(b"".join(grammar_builder.finish()))
 
 
 def count(grammar: Grammar, inos: set[int] | None = None) -> CountedWords:
@@ -33,7 +28,7 @@ def expected_reports(counts: Counter[bytes]) -> tuple[bytes, bytes]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(texts=segments, builder=st.sampled_from(["repair", "sequitur"]), excluded=st.sets(st.integers(0, 16)))
+@given(texts=segments, builder=st.sampled_from(sorted(BUILDERS)), excluded=st.sets(st.integers(0, 16)))
 def test_segments_are_counted_together(texts: list[list[list[bytes]]], builder: str, excluded: set[int]) -> None:
     """Counts of all segments are added up. Words that occur only in excluded files are not listed."""
     counts: Counter[bytes] = Counter()
@@ -46,7 +41,7 @@ def test_segments_are_counted_together(texts: list[list[list[bytes]]], builder: 
             files.append((ino, b" ".join(text)))
             if ino not in excluded:
                 counts.update(text)
-        grammars.append(build(files, builder))
+        grammars.append(BUILDERS[builder](files))
     by_count, by_word = expected_reports(counts)
     counted = [count(grammar, grammar.inos() - excluded) for grammar in grammars]
     for num_threads in (0, 1, 3):
@@ -60,13 +55,13 @@ def test_segments_are_counted_together(texts: list[list[list[bytes]]], builder: 
 
 def test_nothing_to_report() -> None:
     assert word_count_report([], SortOrder.BY_COUNT).read() == b""
-    assert word_count_report([count(build([], "repair"))], SortOrder.BY_WORD).read() == b""
-    left_out = word_count_report([count(build([(1, b"all left out")], "repair"), set())], SortOrder.BY_WORD)
+    assert word_count_report([count(grammar_of([]))], SortOrder.BY_WORD).read() == b""
+    left_out = word_count_report([count(grammar_of([(1, b"all left out")]), set())], SortOrder.BY_WORD)
     assert (left_out.size, left_out.read()) == (0, b"")
 
 
 def test_equal_counts_are_in_byte_order() -> None:
-    grammars = [build([(1, b"b a \xff c b")], "repair"), build([(2, b"B a \xfe ab")], "sequitur")]
+    grammars = [grammar_of([(1, b"b a \xff c b")]), plain_grammar_of([(2, b"B a \xfe ab")])]
     counted = [count(grammar) for grammar in grammars]
     report = word_count_report(counted, SortOrder.BY_COUNT)
     assert report.read() == (b"a\t2\nb\t2\nB\t1\nab\t1\nc\t1\n\xfe\t1\n\xff\t1\n")
@@ -77,9 +72,7 @@ def test_many_words() -> None:
     counts = Counter({b"%x" % (number * 2654435761 % (1 << 32)): 1 + number % 7 for number in range(120_000)})
     counts |= Counter({b"often%d" % number: number * 997 for number in range(40)}) | Counter({b"x" * 3_000_000: 2})
     text = b"".join((word + b" ") * number for word, number in counts.items()) + b"most " * 1_200_000
-    builder = GrammarBuilder(num_threads=2)
-    builder.add_files([(1, text)])
-    counted = CountedWords.from_section(b"".join(builder.finish()))
+    counted = count(plain_grammar_of([(1, text)], num_threads=2))
     expected = expected_reports(+counts + Counter({b"most": 1_200_000}))
     for order, lines in zip((SortOrder.BY_COUNT, SortOrder.BY_WORD), expected, strict=True):
         report = word_count_report([counted], order)
@@ -91,16 +84,8 @@ def test_many_words() -> None:
 
 
 def test_the_words_of_a_grammar() -> None:
-    grammar = build([(1, b"c a b a")], "repair")
+    grammar = grammar_of([(1, b"c a b a")])
     assert [grammar.word(number) for number in range(grammar.num_words)] == [b"a", b"b", b"c"]
     for number in (3, 2**32 - 1):
         with pytest.raises(IndexError):
             grammar.word(number)
-    with pytest.raises(ArchiveFormatError, match="damaged"):
-        Grammar.from_bytes(b"no grammar")
-
-
-@pytest.mark.parametrize(("builder", "word_rule"), [("lz77", "whitespace"), ("repair", "lines")])
-def test_invalid_names_of_builders_and_word_rules(builder: str, word_rule: str) -> None:
-    with pytest.raises(ValueError, match=r"lz77|lines"):
-        GrammarBuilder(builder, word_rule)

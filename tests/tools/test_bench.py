@@ -15,6 +15,8 @@ import pytest
 from tool_modules import tool_module
 from tree_helpers import PACKAGE_PARENT, pack
 
+from gompfs.codec import Codec
+
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "corpus"
 NOT_INSTALLED = "not installed"
@@ -115,7 +117,7 @@ def test_stats(tmp_path: Path) -> None:
     assert tasks == {"inverted_index", "ranked_inverted_index", "sequence_count", "sort", "term_vector", "wordcount"}
     assert tasks == set(phases["rows"]) == set(mounted["rows"])
     for row in compared["rows"].values():
-        assert min(row["sequential TADOC"], row["CPU"], row["CPU, no grammar"], row["coreutils"]) > 0
+        assert min(row["CPU"], row["CPU, no grammar"], row["coreutils"]) > 0
         assert row["coreutils / CPU"] == row["coreutils"] / row["CPU"]
     for row in mounted["rows"].values():
         assert 0 < row["first byte"] <= row["last byte"]
@@ -131,32 +133,12 @@ def test_stats_of_an_archive_with_other_words(tmp_path: Path, words: str) -> Non
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/code").write_bytes(b"if (to->lock_t[0x7f] == 'caf\xc3\xa9') { don't }\n" * 50)
     archive = tmp_path / "tree.gomp"
-    pack(archive, tmp_path / "tree", words=words, stats=True)
+    pack(archive, tmp_path / "tree", words=words, codec=Codec.GOMPRESSO_TADOC)
     options = ("--archive", archive, "--rounds", "1", "--only", "wordcount", "--only", "sequence_count")
     compared, phases, _ = run(tmp_path, "stats", tmp_path / "tree", *options)
     for rows in (compared["rows"], phases["rows"]):
         assert set(rows) == {"wordcount", "sequence_count"}
     assert all(("coreutils" in row) == (words == "whitespace") for row in compared["rows"].values())
-
-
-def test_grammar(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree/long").write_bytes(b" ".join(b"%d" % (number * number % 977) for number in range(40_000)))
-    (tmp_path / "tree/words").write_bytes(b"a word b word " * 64 + b"x" * 300)
-    (tmp_path / "tree/binary").write_bytes(b"\0" + b"word " * 5000)
-    noise = os.urandom(200).translate(bytes(range(128, 256)) * 2)
-    (tmp_path / "two").write_bytes(b"once " + noise)
-    table, two = run(tmp_path, "grammar", tmp_path / "tree", tmp_path / "two", "--rounds", "1")
-    for row in table["rows"].values():
-        assert row["MB/s"] > 0
-        assert 40 < row["symbols"] < 40_000
-        assert 1 < row["rules"] < row["symbols"]
-        assert row["depth"] > 2
-        assert row["dictionary MB"] < row["compressed MB"] < row["section MB"]
-    for row in two["rows"].values():
-        assert (row["symbols"], row["rules"], row["depth"]) == (3, 1, 1)
-        # The header of a block; for each word the length of the shared prefix, the length of the rest, and the rest.
-        assert row["dictionary MB"] == (32 + (1 + 1 + 4) + (1 + 2 + 200)) / 1e6
 
 
 def test_nothing_to_measure(tmp_path: Path) -> None:
@@ -184,13 +166,10 @@ def test_decode(tmp_path: Path) -> None:
 def test_pack(tmp_path: Path) -> None:
     (table,) = run(tmp_path, "pack", CORPUS)
     rows = table["rows"]
-    assert rows["gompfs --codec gompresso-bit"]["grammar MB"] > 0
-    assert rows["gompfs"]["ratio"] > rows["gompfs --no-stats"]["ratio"]
-    assert rows["gompfs --no-stats"]["grammar MB"] == 0
-    assert rows["gompfs --no-stats"]["ratio"] > 1.5
+    assert rows["gompfs"]["ratio"] > rows["gompfs --codec gompresso-bit"]["ratio"] > 1.5
     assert rows["tar | gzip -6"]["seconds"] > 0
     # gzip needs very little memory, however much the benchmark itself uses.
-    assert rows["tar | gzip -6"]["peak memory MB"] < 20 < rows["gompfs --no-stats"]["peak memory MB"]
+    assert rows["tar | gzip -6"]["peak memory MB"] < 20 < rows["gompfs --codec gompresso-bit"]["peak memory MB"]
     for peer in ("tar | zstd -3 -T0", "mksquashfs zstd"):
         assert rows[peer]["seconds"] == NOT_INSTALLED or rows[peer]["ratio"] > 1.5
 
@@ -216,7 +195,7 @@ def test_size(tmp_path: Path) -> None:
     rows = table["rows"]
     assert len(rows) == len(chosen)
     assert all(any(text in name for text in chosen) for name in rows)
-    expected = {"gompfs, gompresso-tadoc, statistics": "gompfs", "tar.gz -6": "tar", "not packed": "disk"}
+    expected = {"gompfs, gompresso-tadoc": "gompfs", "tar.gz -6": "tar", "not packed": "disk"}
     assert expected.items() <= {name: row["read by"] for name, row in rows.items()}.items()
     for name, row in rows.items():
         if row["MB"] == NOT_INSTALLED or row["read by"] == NOT_INSTALLED:

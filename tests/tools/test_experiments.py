@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -13,14 +15,19 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from oracle.payload import read_payload
 from tool_modules import ROOT, tool_module
-from tree_helpers import PACKAGE_PARENT
+from tree_helpers import PACKAGE_PARENT, pack
 
+from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.engine import select_engine
 from gompfs.gpu.device.kernels import SHARED_BYTES
+from gompfs.grammar.grammar import SPLITTER
+from gompfs.statistics.grammar_cache import load_grammars
+from gompfs.statistics.postings import NGRAM_TASKS, postings_report
 
 BLOCK_SIZE = 1 << 15
 EXPERIMENTS = tool_module("experiments").EXPERIMENTS
@@ -28,6 +35,7 @@ CODECS = (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE)
 nested = tool_module("experiments.nested")
 meters = tool_module("experiments.meters")
 sweeps = tool_module("experiments.sweeps")
+tadoc = tool_module("experiments.tadoc")
 rounds = tool_module("experiments.rounds")
 report = tool_module("bench.report")
 plots = tool_module("bench.plots")
@@ -170,6 +178,52 @@ def test_table_of_sweeps(tmp_path: Path) -> None:
     assert limits["rows"]["10 bits, the format's"]["shared memory per warp"] == SHARED_BYTES["codec/decode_bit"][1]
     assert interleaved["rows"]["32, the format's"]["ratio"] == limits["rows"]["10 bits, the format's"]["ratio"]
     assert consecutive["rows"]["16, the paper's"]["ratio"] < interleaved["rows"]["32, the format's"]["ratio"]
+
+
+def test_sequential_tadoc(tmp_path: Path) -> None:
+    """The bytes are those of gompfs, for files over several parts, and files that are left out."""
+    rng = random.Random(3)
+    (tmp_path / "tree").mkdir()
+    for number in range(20):
+        (tmp_path / f"tree/{number}").write_bytes(b" ".join(b"%d" % rng.randrange(9) for _ in range(number * 30)))
+    pack(tmp_path / "a.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, part_size=1000)
+    with Archive(tmp_path / "a.gomp") as archive:
+        (grammar,) = load_grammars(archive)
+        paths = {ino: path for ino, path in archive.paths().items() if ino in grammar.inos() and ino % 7}
+    for task, length in itertools.product(tadoc.TASKS, (1, 3, 5)):
+        if task in NGRAM_TASKS or length == 1:
+            expected = postings_report(task, [grammar], paths, ngram_length=length).read()
+            assert tadoc.sequential_report(task, grammar, paths, length) == expected
+
+
+def test_rules_of_sequitur() -> None:
+    """They stand for the text, and no digram occurs twice. Two that overlap, in three equal symbols, count once."""
+    rng = random.Random(4)
+    symbols = np.array([rng.choice((0, 1, 2, 2, SPLITTER)) for _ in range(3000)], np.uint32)
+    for by_sequitur in (False, True):
+        starts, found = tadoc.build_rules(symbols, 3, by_sequitur=by_sequitur)
+        bodies = [body.tolist() for body in np.split(found, starts[1:-1].astype(np.int64))]
+        assert all(len(body) > 1 for body in bodies[1:])
+        text = bodies[0]
+        for _ in range(tadoc.depth_of((starts, found), 3)):
+            text = [inner for item in text for inner in (bodies[item - 3] if 3 <= item < SPLITTER else [item])]
+        assert text == symbols.tolist()
+        seen: dict[tuple[int, int], tuple[int, int]] = {}
+        if by_sequitur:
+            for rule, body in enumerate(bodies):
+                for at, digram in enumerate(itertools.pairwise(body)):
+                    if SPLITTER not in digram:
+                        assert seen.setdefault(digram, (rule, at)) in ((rule, at), (rule, at - 1)), digram
+
+
+def test_tables_of_tadoc(tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    done = run_bench("experiments", CORPUS, "--only", "tadoc", "--rounds", "1", "--json", result)
+    assert done.returncode == 0, done.stderr
+    builders, compared = json.loads(result.read_text())["tables"]
+    assert set(builders["rows"]) == {"Re-Pair", "Sequitur"}
+    assert all(row["depth"] > 2 for row in builders["rows"].values())
+    assert all(row["sequential TADOC"] > 0 for row in compared["rows"].values())
 
 
 def test_matrix() -> None:

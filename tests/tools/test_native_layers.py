@@ -54,7 +54,6 @@ KERNELS = {
     "host": {"shared"},
     "codec": {"shared"},
     "encode": {"shared"},
-    "grammar": {"shared"},
     "search": {"shared"},
     "statistics": {"shared"},
     "reading": {"shared"},

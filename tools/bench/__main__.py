@@ -22,7 +22,6 @@ from .arrays import ARCHIVES, measure_arrays
 from .compress import DEVICES, measure_compress
 from .decode import measure_decode
 from .epoch import measure_epoch
-from .grammar import measure_grammar
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
 from .options import (
     archive_option,
@@ -142,7 +141,7 @@ def tadoc(
     """Text stored as grammars on a GPU: archives, or files to pack; needs CuPy.
 
     Blocks: decoding speed. Statistics: with words that stay on the GPU, beside words that are brought for each
-    statistic, the CPU, and sequential TADOC.
+    statistic, and the CPU.
     """
     require_gpu()
     from .tadoc import measure_tadoc  # imports CuPy, which may not be installed
@@ -182,8 +181,8 @@ def experiments(
 ) -> None:
     """The experiments of the Gompresso paper on a GPU: strategies, nesting, block sizes, transfers, energy; needs CuPy.
 
-    And `wesley`: a system of LZ77 triples for GPUs, by files. And `sweeps`, which computes sizes and needs no GPU: the
-    cost of shorter codewords and of more sub-blocks.
+    And `wesley`: a system of LZ77 triples for GPUs, by files. Two need no GPU: `sweeps` computes sizes, the cost of
+    shorter codewords and of more sub-blocks; `tadoc` measures Sequitur and sequential TADOC.
 
     Each table is printed and written as soon as it is measured.
     """
@@ -212,15 +211,6 @@ def plot(result: Path, folder: Path) -> None:
 
 
 @bench.command()
-@paths_argument
-@rounds_option(3)
-@json_option
-def grammar(paths: tuple[Path, ...], rounds: int, json_path: Path | None) -> None:
-    """Speed and sizes of grammars by each builder, also on a GPU if there is one."""
-    finish(measure_grammar(paths, rounds), json_path)
-
-
-@bench.command()
 @trees_argument
 @rounds_option(3)
 @click.option("--only", "tasks", multiple=True, type=click.Choice(list(TASKS)), help="Only this; may be repeated.")
@@ -236,7 +226,7 @@ def stats(
     *,
     scripts: bool,
 ) -> None:
-    """Statistics of directories: sequential TADOC, the CPU, a GPU, without a grammar, coreutils and data frames.
+    """Statistics of directories: the CPU, a GPU, without a grammar, coreutils and data frames.
 
     All of them must give the same bytes.
     """

@@ -25,9 +25,9 @@ from .report import Report
 from .timing import interleave
 
 ARCHIVES = {
-    "gompresso-byte": PackOptions(codec=Codec.GOMPRESSO_BYTE, stats=False),
-    "gompresso-bit": PackOptions(codec=Codec.GOMPRESSO_BIT, stats=False, dictionary_size=0),
-    "gompresso-bit with dictionary": PackOptions(codec=Codec.GOMPRESSO_BIT, stats=False),
+    "gompresso-byte": PackOptions(codec=Codec.GOMPRESSO_BYTE),
+    "gompresso-bit": PackOptions(codec=Codec.GOMPRESSO_BIT, dictionary_size=0),
+    "gompresso-bit with dictionary": PackOptions(codec=Codec.GOMPRESSO_BIT),
     "gompresso-tadoc": PackOptions(),
 }
 _COLUMNS = ["GB/s", "ms", "ratio"]

@@ -7,8 +7,6 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gompfs.archive import Archive
-
 from .blocks import regular_files
 from .programs import GOMPFS, environment, lacking, pipeline, tar_of
 from .report import Report
@@ -36,7 +34,7 @@ class Packer:
 
 def measure_pack(tree: Path, rounds: int) -> Report:
     """Returns a table with a row for each packer. The tree is read once first, so that it is in the page cache."""
-    columns = ["seconds", "MB/s", "archive MB", "ratio", "peak memory MB", "grammar MB"]
+    columns = ["seconds", "MB/s", "archive MB", "ratio", "peak memory MB"]
     size = read_all(tree)
     report = Report(f"packing {tree.name}, {size / 1e6:.1f} MB of files, medians of {rounds}", columns)
     with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
@@ -51,8 +49,7 @@ def measure_pack(tree: Path, rounds: int) -> Report:
                 report.add_missing(packer.name, missing[packer.name])
                 continue
             seconds, archive = statistics.median(packer.seconds), packer.target.stat().st_size
-            grammar = None if packer.programs else _grammar_size(packer.target)
-            figures = (size / 1e6 / seconds, archive / 1e6, size / archive, packer.peak_memory / 1e6, grammar)
+            figures = (size / 1e6 / seconds, archive / 1e6, size / archive, packer.peak_memory / 1e6)
             report.add(packer.name, seconds, *figures)
     report.notes.append(
         "MB/s counts the bytes in regular files. Peak memory is that of the largest process of a pipeline; values "
@@ -72,23 +69,18 @@ def read_all(tree: Path) -> int:
 
 
 def _packers(tree: Path, scratch: Path) -> list[Packer]:
-    plain, full, both = scratch / "no-stats.gomp", scratch / "parts.gomp", scratch / "bit.gomp"
+    parts, blocks = scratch / "parts.gomp", scratch / "blocks.gomp"
     squash = scratch / "tree.squashfs"
     gzip, zstd = scratch / "tree.tar.gz", scratch / "tree.tar.zst"
     to_gzip = pipeline(tar_of(tree), ["sh", "-c", 'exec gzip -6 > "$0"', gzip])
     to_zstd = pipeline(tar_of(tree), ["zstd", "-q", "-3", "-T0", "-f", "-o", zstd])
     squashed: list[str | Path] = ["mksquashfs", tree, squash, "-comp", "zstd", "-no-progress", "-quiet"]
     return [
-        Packer("gompfs", [*GOMPFS, "pack", "-q", tree, full], full),
-        Packer("gompfs --no-stats", [*GOMPFS, "pack", "-q", "--no-stats", tree, plain], plain),
-        Packer("gompfs --codec gompresso-bit", [*GOMPFS, "pack", "-q", "--codec", "gompresso-bit", tree, both], both),
+        Packer("gompfs", [*GOMPFS, "pack", "-q", tree, parts], parts),
+        Packer(
+            "gompfs --codec gompresso-bit", [*GOMPFS, "pack", "-q", "--codec", "gompresso-bit", tree, blocks], blocks
+        ),
         Packer("tar | gzip -6", to_gzip, gzip, ("bash", "tar", "gzip")),
         Packer("tar | zstd -3 -T0", to_zstd, zstd, ("bash", "tar", "zstd")),
         Packer("mksquashfs zstd", squashed, squash, ("mksquashfs",)),
     ]
-
-
-def _grammar_size(archive: Path) -> float:
-    with Archive(archive) as opened:
-        sections = [section for section in opened.sections if section.kind == "grammar"]
-        return sum(section.blocks.compressed_size for section in sections) / 1e6

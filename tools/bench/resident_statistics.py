@@ -1,4 +1,4 @@
-"""Measures statistics of words that stay on a GPU, beside words brought for each, the CPU and sequential TADOC.
+"""Measures statistics of words that stay on a GPU, beside words brought for each, and the CPU.
 
 Words that are brought are traversed by levels, as gompfs does, and in rounds with masks, as in the paper on G-TADOC.
 
@@ -20,6 +20,7 @@ import click
 
 from gompfs._native.statistics import PostingsTask
 from gompfs.archive import Archive
+from gompfs.archive.index_arrays import file_sizes
 from gompfs.engine import select_engine
 from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.grammar import CountedWords, Grammar
@@ -39,9 +40,9 @@ from .report import Cell, Report, divide
 from .stats import TASKS
 
 _RESIDENT, _BROUGHT, _ROUNDS = "GPU, resident", "GPU, brought", "GPU, brought, in rounds"
-_CPU, _TADOC = "CPU", "sequential TADOC"
-_WAYS = (_RESIDENT, _BROUGHT, _ROUNDS, _CPU, _TADOC)
-_QUOTIENTS = ((_BROUGHT, _RESIDENT), (_CPU, _RESIDENT), (_TADOC, _RESIDENT), (_TADOC, _BROUGHT))
+_CPU = "CPU"
+_WAYS = (_RESIDENT, _BROUGHT, _ROUNDS, _CPU)
+_QUOTIENTS = ((_BROUGHT, _RESIDENT), (_CPU, _RESIDENT), (_CPU, _BROUGHT))
 _PHASES = tuple(phase.name for phase in fields(PhaseTimes) if phase.name != "directions")
 
 
@@ -132,8 +133,7 @@ def _measure_tasks(
     compared.notes += [
         (
             "All ways gave the same bytes. In rounds: with masks and result tables, as in the paper on G-TADOC, where "
-            "gompfs traverses by levels. For wordcount and sort, sequential TADOC is the CPU's own code on one thread; "
-            "for the others, a simple traversal with hash tables."
+            "gompfs traverses by levels."
         ),
         _losses({task: row[2] for task, row in zip(TASKS, gains, strict=True)}),
     ]
@@ -163,9 +163,7 @@ def _ways_of_task(
             return postings_report(from_postings, grammars, paths, traversal=how)
         if how.device is not None:
             return word_count_report([count_words(grammar, how, inos) for grammar in grammars], order)
-        num_threads = 1 if how.sequential else 0
-        counted = [CountedWords(grammar, grammar.word_counts(inos, num_threads)) for grammar in grammars]
-        return word_count_report(counted, order, num_threads=num_threads)
+        return word_count_report([CountedWords(grammar, grammar.word_counts(inos)) for grammar in grammars], order)
 
     def in_rounds(times: PhaseTimes) -> Iterable[bytes]:
         assert from_postings is not None
@@ -176,7 +174,6 @@ def _ways_of_task(
         _RESIDENT: _Way(resident),
         _BROUGHT: _Way(lambda times: traversed(Traversal(device=device, times=times))),
         _CPU: _Way(lambda times: traversed(Traversal(times=times))),
-        _TADOC: _Way(lambda times: traversed(Traversal(sequential=True, num_threads=1, times=times))),
     }
     return ways if from_postings is None else ways | {_ROUNDS: _Way(in_rounds)}
 
@@ -212,14 +209,8 @@ def _measure_questions(
 def _questions(archive: Archive, grammars: Sequence[Grammar]) -> Mapping[str, tuple[str, StatsQuery]]:
     """Returns words from rare to frequent, phrases of the largest file, and a small, a median and the largest file."""
     words = [line.split(b"\t")[0] for line in compute(b"wordcount", archive).read().splitlines()]
-    numbers = archive.inode_numbers()
-    sizes = sorted(
-        (int(count), int(ino))
-        for grammar in grammars
-        for _, inos, counts in grammar.files()
-        for ino, count in zip(inos, counts, strict=True)
-        if ino in numbers and count > 0
-    )
+    numbers = set().union(*(grammar.inos() for grammar in grammars))
+    sizes = sorted((size, ino) for ino, size in file_sizes(archive).tolist() if ino in numbers and size > 0)
     if not words or not sizes:
         raise click.ClickException("the archive has no words")
     files = {"small": sizes[len(sizes) // 10], "median": sizes[len(sizes) // 2], "largest": sizes[-1]}

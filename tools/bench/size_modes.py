@@ -52,10 +52,9 @@ def modes_of(tree: Path, scratch: Path, mount_point: Path) -> list[Mode]:
 def _our_modes(tree: Path, scratch: Path, mount_point: Path) -> list[Mode]:
     pack = [*GOMPFS, "pack", "-q"]
     commands: dict[str, list[str | Path]] = {
-        "gompresso-tadoc, statistics": [*pack, "--codec", "gompresso-tadoc"],
-        "gompresso-bit, statistics": [*pack, "--codec", "gompresso-bit"],
-        "gompresso-bit": [*pack, "--codec", "gompresso-bit", "--no-stats"],
-        "gompresso-byte": [*pack, "--codec", "gompresso-byte", "--no-stats"],
+        "gompresso-tadoc": [*pack, "--codec", "gompresso-tadoc"],
+        "gompresso-bit": [*pack, "--codec", "gompresso-bit"],
+        "gompresso-byte": [*pack, "--codec", "gompresso-byte"],
     }
     modes = []
     for number, (name, command) in enumerate(commands.items()):

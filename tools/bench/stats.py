@@ -1,4 +1,4 @@
-"""Measures statistics: sequential TADOC, the CPU, a GPU, without a grammar, and what a user would run instead."""
+"""Measures statistics: the CPU, a GPU, without a grammar, and what a user would run instead."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TASKS = {
     "ranked_inverted_index": PostingsTask.RANKED_INVERTED_INDEX,
 }
 _READY_SECONDS = 60
-_TADOC, _CPU = "sequential TADOC", "CPU"
+_CPU = "CPU"
 
 
 @dataclass
@@ -143,8 +143,7 @@ class _Measurement:
                 return postings_report(from_postings, given, paths, traversal=traversal)
             if traversal.device is not None:
                 return word_count_report([count_words(grammar, traversal, inos) for grammar in given], order)
-            threads = 1 if traversal.sequential else 0
-            return word_count_report([CountedWords(g, g.word_counts(inos, threads)) for g in given], order)
+            return word_count_report([CountedWords(g, g.word_counts(inos)) for g in given], order)
 
         def content(name: str) -> Text:
             text = ContentText(archives[name], inos)
@@ -154,7 +153,6 @@ class _Measurement:
             return report(list(content_grammars(text)), Traversal(device=device))
 
         ways = [
-            Way(_TADOC, lambda: report(grammars, Traversal(sequential=True))),
             Way(_CPU, lambda: report(grammars, Traversal())),
             *(Way(f"{name}, no grammar", partial(content, name)) for name in archives),
         ]
@@ -205,7 +203,7 @@ class _Measurement:
             ours = medians[_CPU]
             report.add(task, *map(medians.get, names), *(divide(medians.get(name), ours) for name in quotients))
         report.notes.append(
-            'All ways gave the same bytes. Sequential TADOC, CPU and GPU start from the loaded grammar; "no grammar" '
+            'All ways gave the same bytes. CPU and GPU start from the loaded grammar; "no grammar" '
             "starts from the files in the archive; the others start from the plain files in the page cache."
         )
         if missing := missing_frames():

@@ -109,7 +109,7 @@ def main() -> None:
         folder.mkdir(exist_ok=True)
         if not tree.exists():
             make_tree(tree)
-        run("gompfs", "pack", "--no-stats", "--level", "1", tree, archive)
+        run("gompfs", "pack", "--codec", "gompresso-bit", "--level", "1", tree, archive)
     flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "fuse3"], text=True).split()
     run("g++", "-O3", "-std=c++20", _SOURCE, "-o", program, *flags)
     for mountpoint in mounts.values():

@@ -31,6 +31,11 @@ def run_experiments(names: Sequence[str], paths: Sequence[Path], settings: Setti
 
         for path in paths:
             yield from measure_sweeps(path, settings.block_size, settings.every)
+    if "tadoc" in names:
+        from .tadoc import measure_tadoc_baselines
+
+        for path in paths:
+            yield from measure_tadoc_baselines(path, settings.rounds)
     on_gpu = [name for name in names if name not in WITHOUT_GPU]
     if on_gpu:
         yield from _run_on_gpu(on_gpu, paths, settings)

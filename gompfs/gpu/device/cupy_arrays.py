@@ -1,4 +1,4 @@
-"""A GPU that computes with arrays for statistics and for building grammars. It does not decode."""
+"""A GPU that computes with arrays for statistics. It does not decode."""
 
 from __future__ import annotations
 

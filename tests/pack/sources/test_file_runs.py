@@ -62,9 +62,9 @@ def tree(tmp_path: Path) -> Path:
 
 OPTIONS = {
     "default": PackOptions(),
-    "no-stats": PackOptions(stats=False),
-    "grammar": PackOptions(Codec.GOMPRESSO_BIT, words="letters"),
-    "parts": PackOptions(part_size=100_000, stats=False),
+    "blocks": PackOptions(Codec.GOMPRESSO_BIT),
+    "letters": PackOptions(words="letters"),
+    "parts": PackOptions(Codec.GOMPRESSO_BIT, part_size=100_000),
     "values": PackOptions(owner=5, group=6, mtime_ns=-7),
 }
 

@@ -112,21 +112,62 @@ def pack_archive(
     *,
     codec: str = "gompresso-tadoc",
     level: int = 6,
+    block_size: int = 64 << 10,
+    words: str = "identifiers",
+    dictionary_size: int | None = None,
+    dependency_elimination: bool = False,
     exclude: Sequence[str | bytes] = (),
+    exclude_from: Sequence[str | os.PathLike[str]] = (),
+    prefix: str | os.PathLike[str] | None = None,
+    one_file_system: bool = False,
+    skip_unreadable: bool = False,
+    sort: str = "source",
+    mtime_ns: int | None = None,
+    owner: int | None = None,
+    group: int | None = None,
     force: bool = False,
     check: bool = True,
+    jobs: int = 0,
     engine: str = "auto",
 ) -> PackReport:
     """Pack files, directories, and members of tar and zip archives into a new archive at `target`.
 
     The arguments mean what the options of `gompfs pack` mean: one directory becomes the root, several keep their names;
     `exclude` has patterns as in .gitignore; with `force`, an existing archive is replaced; without `check`, what was
-    written is not read back. The report returned has sizes and `warnings`, for example of files that were left out.
-    Raises PackError, and OptionError for impossible arguments; `target` then is as before.
+    written is not read back. Sizes are in bytes; a `dictionary_size` of 0 means none, None that it depends on the
+    sources. `mtime_ns`, `owner` and `group` are stored for all entries: nanoseconds, and numbers. The report returned
+    has sizes and `warnings`, for example of files that were left out. Raises PackError, and OptionError for impossible
+    arguments; `target` then is as before.
     """
     from pathlib import Path
 
+    from gompfs.codec import Codec
+    from gompfs.options import PackOptions
     from gompfs.pack import pack_paths
 
-    target = Path(target)
-    return pack_paths(paths, target, codec=codec, level=level, exclude=exclude, force=force, check=check, engine=engine)
+    options = PackOptions(
+        Codec.from_label(codec),
+        level=level,
+        dependency_elimination=dependency_elimination,
+        block_size=block_size,
+        jobs=jobs,
+        words=words,
+        mtime_ns=mtime_ns,
+        owner=owner,
+        group=group,
+        force=force,
+        dictionary_size=dictionary_size,
+        check=check,
+    )
+    return pack_paths(
+        paths,
+        Path(target),
+        options,
+        engine=engine,
+        sort=sort,
+        exclude=exclude,
+        exclude_from=exclude_from,
+        prefix=prefix,
+        one_file_system=one_file_system,
+        skip_unreadable=skip_unreadable,
+    )

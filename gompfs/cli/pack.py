@@ -192,25 +192,7 @@ def _pack_options(values: dict[str, Any]) -> PackOptions:
 
 
 def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:
-    from gompfs.pack import open_source
+    from gompfs.pack import open_sources
 
-    if values["sort"] == "name":
-        specs = sorted(specs, key=lambda spec: os.path.basename(os.path.abspath(os.fsencode(spec))))
-    sources = [
-        open_source(
-            spec,
-            alone=len(specs) == 1,
-            exclude=values["exclude"],
-            exclude_from=values["exclude_from"],
-            one_file_system=values["one_file_system"],
-            skip_unreadable=values["skip_unreadable"],
-            prefix=values["prefix"],
-        )
-        for spec in specs
-    ]
-    for source in sources:
-        if values["sort"] == "name" and not source.sorted:
-            raise OptionError(
-                "--sort name is not possible: the entries of this source keep their own order", path=source.name
-            )
-    return sources
+    how = ("sort", "exclude", "exclude_from", "one_file_system", "skip_unreadable", "prefix")
+    return open_sources(specs, **{name: values[name] for name in how})

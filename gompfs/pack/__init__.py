@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gompfs.pack.packer import PackProgress, PackReport, add_to_archive, pack_archive
-from gompfs.pack.paths import check_target, pack_paths
+from gompfs.pack.paths import check_target, open_sources, pack_paths
 from gompfs.pack.sources import open_source
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "add_to_archive",
     "check_target",
     "open_source",
+    "open_sources",
     "pack_archive",
     "pack_paths",
 ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 
+import click
 import pytest
 
 import gompfs
+from gompfs.cli.pack import pack_command
 
 
 def test_a_directory(tmp_path: Path) -> None:
@@ -51,3 +54,22 @@ def test_the_target_stays_as_it_is_after_an_error(tmp_path: Path) -> None:
     os.utime(tmp_path / "file", ns=(0, 0))
     gompfs.pack_archive([tmp_path / "file"], target, force=True)
     assert target.read_bytes() != before
+
+
+def test_it_takes_what_the_command_takes(tmp_path: Path) -> None:
+    """The names of the arguments are those of the options, but for those that are about output."""
+    options = {param.name for param in pack_command.params if isinstance(param, click.Option)}
+    names = {"dictionary": "dictionary_size", "no_check": "check"}
+    for_output = {"quiet", "as_json"}
+    arguments = set(inspect.signature(gompfs.pack_archive).parameters) - {"paths", "target"}
+    assert {names.get(name or "", name) for name in options - for_output} == arguments
+    (tmp_path / "tree").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "tree" / name).write_text("a text\n")
+    gompfs.pack_archive(
+        [tmp_path / "tree"], tmp_path / "a.gomp", prefix="below", owner=7, group=8, mtime_ns=9, block_size=1 << 20
+    )
+    with gompfs.open(tmp_path / "a.gomp") as archive:
+        seen = archive.stat("below/one")
+        assert (seen.st_uid, seen.st_gid, seen.st_mtime_ns) == (7, 8, 9)
+        assert archive.archive.block_size == 1 << 20

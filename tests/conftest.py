@@ -1,4 +1,4 @@
-"""Fixtures: trees that are difficult for an archiver."""
+"""Fixtures: trees that are difficult for an archiver; devices that run kernels, on the host and on a GPU."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from host_device import HostDevice
+
+    from gompfs.gpu.device.arrays import ArrayDevice
 
 # The same examples in every run, so that a run of the whole suite says something about the commit under test.
 # `pytest --hypothesis-profile=default` draws new ones.
@@ -68,3 +74,27 @@ def empty_device_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cupy.cuda.set_allocator(pool.malloc)
     yield
     cupy.cuda.set_allocator(common.malloc)
+
+
+@pytest.fixture(scope="session")
+def library() -> Path:
+    from native_builds import kernel_library
+
+    return kernel_library()
+
+
+@pytest.fixture
+def device(library: Path) -> HostDevice:
+    from host_device import HostDevice
+
+    return HostDevice(library)
+
+
+@pytest.fixture(scope="module")
+def gpu() -> ArrayDevice:
+    """What computes statistics on the first GPU."""
+    from gompfs.engine import select_engine
+
+    device = select_engine("gpu").accelerator.arrays(0)
+    assert device is not None
+    return device

@@ -16,7 +16,7 @@
 //   too small; the content of the head is then undefined. A kernel never traps and never writes
 //   outside of head and workspace.
 // Oracle: tests/oracle/head.py and native/parts/symbol_pool.cpp
-//   (tests/conformance/test_head_kernel_on_host.py, test_gpu_heads.py).
+//   (tests/kernels/test_head_kernel_on_host.py, test_gpu_heads.py).
 // Caller: HeadBatch.launch in gompfs/gpu/decode/head_opener.py.
 #include "codec/head.cuh"
 #include "codec/head_arrays.cuh"

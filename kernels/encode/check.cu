@@ -12,7 +12,7 @@
 // Shared memory: none.
 // Requires: block_size, stride and offsets are multiples of 16.
 // Fails: never.
-// Oracle: tests/conformance/encode_cases.py.
+// Oracle: tests/kernels/encode_cases.py.
 // Caller: gompfs/gpu/encode/encode_kernels.py.
 #include "encode/batch.cuh"
 

@@ -11,7 +11,7 @@
 // Requires: alignment as EncodeBatch says; stride is not less than block_size; num_sequences[i] is
 //   at most max_sequences; no length or offset above the limits of the format.
 // Fails: statuses[i] becomes kEncodeFailed if the sequences do not have the size of the content.
-// Oracle: native/codec/bit_encoder.cpp (tests/conformance/encode_cases.py).
+// Oracle: native/codec/bit_encoder.cpp (tests/kernels/encode_cases.py).
 // Caller: gompfs/gpu/encode/encode_kernels.py.
 #include "encode/bit_payload.cuh"
 

@@ -10,7 +10,7 @@
 // Requires: alignment as EncodeBatch says; stride is not less than block_size; num_sequences[i] is
 //   at most max_sequences; no length or offset above the limits of the format.
 // Fails: statuses[i] becomes kEncodeFailed if the sequences do not have the size of the content.
-// Oracle: native/codec/byte_codec.cpp (tests/conformance/encode_cases.py).
+// Oracle: native/codec/byte_codec.cpp (tests/kernels/encode_cases.py).
 // Caller: gompfs/gpu/encode/encode_kernels.py.
 #include "encode/batch.cuh"
 #include "shared/format_constants.h"

@@ -15,7 +15,7 @@
 // Shared memory: a WaySearchShared for each warp.
 // Requires: the arrays of the pass before are not those that are written.
 // Fails: never.
-// Oracle: native/codec/bit_backward_parser.cpp (tests/conformance/parse_cases.py).
+// Oracle: native/codec/bit_backward_parser.cpp (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/length_row.cuh"
 #include "encode/way_arrays.cuh"

@@ -26,7 +26,7 @@
 //   blocks; 7 bytes after the content are readable. The tables of a hash have as many entries
 //   together as it has values. link_narrow: block_size is at most kMaxNarrowBlock.
 // Fails: never.
-// Oracle: native/codec/position_links.h (tests/conformance/parse_cases.py).
+// Oracle: native/codec/position_links.h (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/parser.py.
 #include "encode/parse_batch.cuh"
 

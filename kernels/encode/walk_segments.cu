@@ -32,7 +32,7 @@
 //   gompfs/gpu/encode/parser.py returns. steps_per_segment is at least one more than the most
 //   sequences that begin in a segment.
 // Fails: never.
-// Oracle: native/codec/lazy_parser.cpp (tests/conformance/parse_cases.py).
+// Oracle: native/codec/lazy_parser.cpp (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/parser.py.
 #include "encode/position_walk.cuh"
 #include "shared/cta_scan.cuh"

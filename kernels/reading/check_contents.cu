@@ -7,7 +7,7 @@
 // Shared memory: none.
 // Requires: blocks at multiples of 8. Those with another status than 0 are not read.
 // Fails: statuses[i] becomes kStatusBadContent.
-// Oracle: xxHash (tests/conformance/test_reading_kernels_on_host.py).
+// Oracle: xxHash (tests/kernels/test_reading_kernels_on_host.py).
 // Caller: gompfs/gpu/decode/plan_decoder.py.
 #include "reading/xxh3.cuh"
 #include "shared/grid.cuh"

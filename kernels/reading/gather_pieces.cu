@@ -15,7 +15,7 @@
 // Requires: pieces that lie in their blocks. Blocks at multiples of 4, readable to the next
 //   multiple of 4 after their end.
 // Fails: never.
-// Oracle: native/blocks/decode_ranges.cpp (tests/conformance/test_reading_kernels_on_host.py).
+// Oracle: native/blocks/decode_ranges.cpp (tests/kernels/test_reading_kernels_on_host.py).
 // Caller: gompfs/gpu/decode/plan_decoder.py.
 #include "shared/warp.cuh"
 

@@ -9,7 +9,7 @@
 // Shared memory: 12 bytes.
 // Requires: 16 bytes after the last block are readable.
 // Fails: never.
-// Oracle: tests/conformance/test_search_kernels_on_host.py.
+// Oracle: tests/kernels/test_search_kernels_on_host.py.
 // Caller: gompfs/search/gpu/block_scan.py.
 #include "search/stream_text.cuh"
 

@@ -14,7 +14,7 @@
 // Shared memory: none; or shared_bytes, those of the table, which is then copied there.
 // Requires: 16 bytes after the last block are readable.
 // Fails: never.
-// Oracle: tests/conformance/test_search_kernels_on_host.py.
+// Oracle: tests/kernels/test_search_kernels_on_host.py.
 // Caller: gompfs/search/gpu/block_scan.py.
 #include "search/stream_text.cuh"
 #include "shared/search_tables.h"

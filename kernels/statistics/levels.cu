@@ -11,7 +11,7 @@
 // Shared memory: none.
 // Requires: node numbers within the arrays; every edge leads to a higher level than its source.
 // Fails: never; sums are taken modulo 2^64, and the callers bound them by `limit`.
-// Oracle: native/statistics/traversal.cpp (tests/conformance/test_device_traversal.py).
+// Oracle: native/statistics/traversal.cpp (tests/statistics/test_device_traversal.py).
 // Caller: gompfs/statistics/gpu/traversal.py and forest.py.
 #include "statistics/forest.cuh"
 

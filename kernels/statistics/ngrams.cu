@@ -16,7 +16,7 @@
 // Requires: 1 <= capacity <= kMaxContext; no element expands to zero words; n words of `bits` bits
 //   fit in 128 bits.
 // Fails: never.
-// Oracle: native/statistics/ngrams.cpp (tests/conformance/test_device_traversal.py).
+// Oracle: native/statistics/ngrams.cpp (tests/statistics/test_device_traversal.py).
 // Caller: DeviceForest in gompfs/statistics/gpu/forest.py.
 #include "statistics/ends.cuh"
 

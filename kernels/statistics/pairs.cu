@@ -12,7 +12,7 @@
 // Shared memory: none.
 // Requires: owner, item and count fit in the bits that the shifts leave for them.
 // Fails: never.
-// Oracle: the reports of the CPU (tests/conformance/test_device_traversal.py).
+// Oracle: the reports of the CPU (tests/statistics/test_device_traversal.py).
 // Caller: add_up in gompfs/statistics/gpu/local_tables.py.
 #include "statistics/forest.cuh"
 

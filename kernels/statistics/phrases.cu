@@ -12,7 +12,7 @@
 // Requires: 1 <= length <= capacity + 1 <= kMaxContext + 1; no element expands to zero words. For
 //   length 1, heads, tails and sizes are not used.
 // Fails: never.
-// Oracle: native/statistics/overlap.cpp (tests/conformance/test_resident_forest.py).
+// Oracle: native/statistics/overlap.cpp (tests/statistics/test_resident_text.py).
 // Caller: gompfs/statistics/gpu/resident_forest.py.
 #include "statistics/ends.cuh"
 

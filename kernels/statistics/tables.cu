@@ -12,7 +12,7 @@
 // Shared memory: none.
 // Requires: every edge leads to a higher level; tables at least as large as the first pass says.
 // Fails: sets *overflow if a table is full; the item is dropped and the caller must check the flag.
-// Oracle: native/statistics/traversal.cpp (tests/conformance/test_device_traversal.py).
+// Oracle: native/statistics/traversal.cpp (tests/statistics/test_device_traversal.py).
 // Caller: gompfs/statistics/gpu/traversal.py (LevelFlow) and tables.py.
 #include "statistics/tables.cuh"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("", "conformance", "fuzz")]
+    import tests.rooms  # noqa: F401
 
 from mutate_blocks import block_header, block_places, head, payload
 from mutate_frame import cut, footer, splice, superblock, tail

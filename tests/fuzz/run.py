@@ -37,7 +37,7 @@ from functools import partial
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("", "conformance", "fuzz")]
+    import tests.rooms  # noqa: F401
 
 from examine import Examination, remove
 from mutate import STRUCTURES, make_mutant

@@ -28,8 +28,7 @@ from functools import partial
 from pathlib import Path
 
 if __name__ == "__main__":
-    _TESTS = Path(__file__).parents[1]
-    sys.path[:0] = [str(_TESTS / folder) for folder in ("", "fuzz", "statistics", "nasty")]
+    import tests.rooms  # noqa: F401
 
 from nasty_check import Check
 from nasty_trees import Tree, make_tree

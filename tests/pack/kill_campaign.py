@@ -1,6 +1,6 @@
 """Kills `repack -f` and `add` with SIGKILL at random moments, and checks what is left.
 
-    PYTHONPATH=tests:tests/pack python tests/pack/kill_campaign.py NUMBER [SEED]
+    python -m tests.pack.kill_campaign NUMBER [SEED]
 
 The packed tree has a file that contains generations made by an attacker. After each kill, the archive is either exactly
 as before, or as the command would have made it. `repair` followed by the same command gives the latter. After that, no
@@ -25,6 +25,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
+
+if __name__ == "__main__":
+    import tests.rooms  # noqa: F401
 
 from command_forks import fork
 from hostile_chain import EVIL_NAME, hostile_chain, payload_offset

@@ -104,7 +104,7 @@ def test_all_sequences_of_bytes(capfdbinary: Capture, tree: Path, encoding: str)
     """Those that are not valid become U+FFFD; how many they become is what ripgrep's decoder says."""
     arguments = ["-a", "-n", "-E", encoding, ""]
     if not is_comparable(arguments):
-        pytest.skip("this version of ripgrep differs from the newest one; see tests/ripgrep.py")
+        pytest.skip("this version of ripgrep differs from the newest one; see tests/search/ripgrep.py")
     if encoding != "iso-2022-jp":
         arguments += ["-g", "!escapes", "-g", "!kanji"]
     if encoding not in LONG_SEQUENCES:

@@ -52,7 +52,7 @@ def ours(capfdbinary: Capture, archive: Path, *arguments: str) -> tuple[int, byt
 def check(capfdbinary: Capture, tree: Path, archive: Path, *arguments: str) -> None:
     """Compares both outputs; of errors, the status."""
     if not is_comparable(arguments):
-        pytest.skip("this version of ripgrep differs from the newest one; see tests/ripgrep.py")
+        pytest.skip("this version of ripgrep differs from the newest one; see tests/search/ripgrep.py")
     expected = ripgrep(*arguments, cwd=tree)
     found = ours(capfdbinary, archive, *arguments)
     if expected != found:

@@ -12,7 +12,7 @@
 // Requires: as decode_bit; decode_bit_de requires payloads with the dependency elimination flag.
 // Fails: as decode_bit.
 // Oracle: native/codec/bit_decoder.cpp; the counters:
-//   tests/conformance/test_kernels_on_host.py (test_rounds_are_counted).
+//   tests/kernels/test_kernels_on_host.py (test_rounds_are_counted).
 // Caller: tools/experiments/strategy_blocks.py.
 #include "codec/bit_block.cuh"
 #include "match_list.cuh"

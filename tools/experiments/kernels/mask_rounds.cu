@@ -14,7 +14,7 @@
 // Shared memory: none.
 // Requires: an acyclic graph; tables at least as large as the first pass says.
 // Fails: sets *overflow if a table is full; the item is dropped and the caller must check the flag.
-// Oracle: native/statistics/postings.cpp (tests/conformance/test_mask_rounds.py).
+// Oracle: native/statistics/postings.cpp (tests/statistics/test_mask_rounds.py).
 // Caller: tools/experiments/mask_rounds.py.
 #include "statistics/tables.cuh"
 

@@ -12,7 +12,7 @@
 // Fails: `write_parents` counts triples that are not valid in *num_bad, and a text of another size
 //   too. The bytes of such triples become roots, so that every byte has a root if all parents were
 //   roots before.
-// Oracle: tools/experiments/wesley/triples.cpp (tests/conformance/test_wesley.py).
+// Oracle: tools/experiments/wesley/triples.cpp (tests/tools/test_wesley.py).
 // Caller: tools/experiments/wesley/decoder.py.
 #include "shared/grid.cuh"
 

@@ -10,7 +10,7 @@
 // Reads, writes: as each kernel says.
 // Shared memory: as the constants say.
 // Requires: fewer than 2^32 - 256 positions.
-// Oracle: tools/experiments/wesley/triples.cpp (tests/conformance/test_wesley.py).
+// Oracle: tools/experiments/wesley/triples.cpp (tests/tools/test_wesley.py).
 // Caller: tools/experiments/wesley/encoder.py.
 #include "shared/grid.cuh"
 

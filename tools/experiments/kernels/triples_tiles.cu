@@ -14,7 +14,7 @@
 // Shared memory: as the constants say.
 // Requires: parents less than 256 before their bytes, or roots.
 // Fails: never; other parents give a text that is wrong.
-// Oracle: tools/experiments/wesley/triples.cpp (tests/conformance/test_wesley.py).
+// Oracle: tools/experiments/wesley/triples.cpp (tests/tools/test_wesley.py).
 // Caller: tools/experiments/wesley/decoder.py.
 #include "shared/grid.cuh"
 

@@ -1,4 +1,4 @@
-"""Contents and payloads that several conformance tests use."""
+"""Contents and payloads that several tests use."""
 
 from __future__ import annotations
 

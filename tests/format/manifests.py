@@ -15,9 +15,9 @@ from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, parse_block_header
 from gompfs.model import BlockTable, PartKind, Parts
 
-GOLDEN = Path(__file__).parent / "data" / "golden"
+GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 GOLDEN_ARCHIVES = sorted(path.stem for path in GOLDEN.glob("*.gomp"))
-INVALID = Path(__file__).parent / "data" / "invalid"
+INVALID = Path(__file__).parents[1] / "data" / "invalid"
 
 _TYPES = {
     stat.S_IFREG: "file",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from host_device import HostDevice
 from hypothesis import HealthCheck, example, given, settings
-from native_builds import ROOT, kernel_library, sanitizer_environment
+from native_builds import ROOT, kernel_library, run_cases_sanitized
 from scan_cases import (
     LONG_LINE,
     PATTERNS,
@@ -93,15 +89,7 @@ def test_automata_are_small(pattern: bytes, most_states: int) -> None:
 
 
 def test_with_sanitizers() -> None:
-    environment = {
-        **sanitizer_environment(),
-        "PYTHONMALLOC": "malloc",
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-    }
-    program = [sys.executable, Path(__file__).with_name("scan_cases.py"), kernel_library(sanitized=True)]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "the kernels find the blocks" in done.stdout
+    assert "the kernels find the blocks" in run_cases_sanitized("scan_cases")
 
 
 def test_all_kernels_take_part() -> None:

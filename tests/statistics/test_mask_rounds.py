@@ -33,7 +33,7 @@ def test_same_bytes_as_the_cpu() -> None:
 @pytest.mark.timeout(1200)
 def test_no_access_out_of_bounds() -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    assert len(run_cases_sanitized("round_cases.py").splitlines()) == len(list(cases()))
+    assert len(run_cases_sanitized("round_cases").splitlines()) == len(list(cases()))
 
 
 def test_deep_grammars_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Makes archives that break a rule: `PYTHONPATH=tests python tests/conformance/make_invalid.py DIRECTORY`.
+"""Makes archives that break a rule: `python -m tests.format.make_invalid DIRECTORY`.
 
 They break rules on the index, and on the blocks of data. Each archive has a file `sound`, the first block, and a file
 `damaged`, the second. It has a single fault: checksums are valid unless they are the fault. Existing archives are not
@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
+
+if __name__ == "__main__":
+    import tests.rooms  # noqa: F401
 
 from archive_builder import BLOCK_SIZE, PAGE_SIZE, ArchiveBuilder, StoredPart, with_index
 from oracle.block import build_block

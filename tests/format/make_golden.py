@@ -1,4 +1,4 @@
-"""Makes golden archives: `PYTHONPATH=tests python tests/conformance/make_golden.py`, as root.
+"""Makes golden archives: `python -m tests.format.make_golden`, as root.
 
 Makes only those archives, with manifests, that tests/data/golden lacks. A change of the format makes the archives that
 it concerns anew: remove them, and run this.
@@ -17,6 +17,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+
+if __name__ == "__main__":
+    import tests.rooms  # noqa: F401
 
 from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart
 from manifests import GOLDEN, entry_lines, frame_lines

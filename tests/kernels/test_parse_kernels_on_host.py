@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from host_device import HostDevice
-from native_builds import kernel_library, sanitizer_environment
+from native_builds import kernel_library, run_cases_sanitized
 from parse_cases import all_options, compare, make_content
 
 from gompfs.codec import Codec, CodecOptions
 from gompfs.gpu.encode.parser import can_parse
 
-FOLDER = Path(__file__).parent
 NARROW = 1 << 16
 BACKWARD = CodecOptions(Codec.GOMPRESSO_BIT, 8)
 
@@ -26,17 +21,7 @@ BACKWARD = CodecOptions(Codec.GOMPRESSO_BIT, 8)
     ("num_examples", "size"), [(30, 1000), pytest.param(3000, 9000, marks=pytest.mark.slow)], ids=["quick", "slow"]
 )
 def test_kernels_make_the_sequences_of_the_core(num_examples: int, size: int) -> None:
-    done = subprocess.run(
-        [
-            *(sys.executable, FOLDER / "check_parse_kernels.py"),
-            *(kernel_library(sanitized=True), str(num_examples), str(size)),
-        ],
-        env={**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(map(str, (FOLDER, *sys.path)))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_cases_sanitized("check_parse_kernels", str(num_examples), str(size))
 
 
 @pytest.fixture(scope="module")

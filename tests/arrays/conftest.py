@@ -1,4 +1,4 @@
-"""Devices of the tests that run kernels, on the host and on a GPU; files and archives of the tests of `read_many`."""
+"""Places of arrays, on the host and on a GPU; files and archives of the tests of `read_many`."""
 
 from __future__ import annotations
 
@@ -11,33 +11,13 @@ from typing import Any
 import pytest
 from cupy_on_host import cupy_on_host, fake_device
 from dictionary_trees import similar_text
-from host_device import HostDevice
 from many_files import BLOCK_SIZE, KINDS, Place
 from native_builds import kernel_library
 from tree_helpers import pack, write_files
 
-from gompfs.engine import select_engine, selection
-from gompfs.gpu.device.arrays import ArrayDevice
+from gompfs.engine import selection
 
 _WORDS = [b"block", b"stream", b"extent", b"inode", b"\n"]
-
-
-@pytest.fixture(scope="session")
-def library() -> Path:
-    return kernel_library()
-
-
-@pytest.fixture
-def device(library: Path) -> HostDevice:
-    return HostDevice(library)
-
-
-@pytest.fixture(scope="module")
-def gpu() -> ArrayDevice:
-    """What computes statistics on the first GPU."""
-    device = select_engine("gpu").accelerator.arrays(0)
-    assert device is not None
-    return device
 
 
 @pytest.fixture(params=["cpu", "stand-in", pytest.param("cuda:0", marks=pytest.mark.gpu)])

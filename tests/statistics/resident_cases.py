@@ -162,7 +162,6 @@ def ask_cpu(case: Case, question: Question) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     from host_device import HostDevice
 
     np.seterr(all="raise", over="ignore")

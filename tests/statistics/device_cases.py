@@ -94,7 +94,6 @@ def cases() -> Iterator[Case]:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     from host_device import HostDevice
 
     np.seterr(all="raise", over="ignore")

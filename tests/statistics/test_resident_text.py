@@ -59,7 +59,7 @@ def test_same_bytes_as_the_cpu(device: HostDevice) -> None:
 def test_no_access_out_of_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
     names = [name for name, _, _ in cases()]
-    assert run_cases_sanitized("resident_cases.py").splitlines() == names
+    assert run_cases_sanitized("resident_cases").splitlines() == names
 
 
 def test_what_does_not_fit_does_not_stay(library: Path) -> None:

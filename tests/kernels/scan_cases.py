@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from host_device import HostDevice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-sys.path.append(str(Path(__file__).parents[1]))
-
-from host_device import HostDevice
 
 from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.search.gpu.block_scan import (

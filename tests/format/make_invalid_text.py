@@ -1,4 +1,4 @@
-"""Makes invalid archives: `PYTHONPATH=tests python tests/conformance/make_invalid_text.py DIRECTORY`.
+"""Makes invalid archives: `python -m tests.format.make_invalid_text DIRECTORY`.
 
 They break rules on the frame of the file, and on text in parts. As in make_invalid.py, each archive has a single fault,
 a file `sound`, and a file `damaged`. The text of each file is a part of its own, a grammar with a single block. The
@@ -16,6 +16,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from uuid import UUID
+
+if __name__ == "__main__":
+    import tests.rooms  # noqa: F401
 
 from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart, position_of, with_generation, with_index
 from both_decoders import frame

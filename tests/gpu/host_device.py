@@ -89,7 +89,7 @@ def kernels_in(source: str) -> set[str]:
 
 @cache
 def _kernels_of(source: str) -> set[str]:
-    return kernels_in((Path(__file__).parents[1] / "kernels" / f"{source}.cu").read_text())
+    return kernels_in((Path(__file__).parents[2] / "kernels" / f"{source}.cu").read_text())
 
 
 def _as_value(argument: object) -> NDArray[Any]:

@@ -26,13 +26,15 @@ _INCLUDES = [
     ROOT / "native",
     ROOT / "kernels",
     ROOT / "tools" / "experiments" / "kernels",
-    Path(__file__).parent,
+    ROOT / "tests" / "native",
+    ROOT / "tests" / "kernels",
 ]
 _FLAGS = ["-std=c++20", "-O1", "-g1", "-fPIC", *(f"-I{folder}" for folder in _INCLUDES)]
 _SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+_TESTS_OF_KERNELS = ROOT / "tests" / "kernels"
 _CUDA_ON_HOST = ROOT / "kernels" / "host" / "cuda_on_host.cpp"
 _PART_READERS = ("head_arrays", "head_reader", "symbol_pool", "word_section")
-_HOST_KERNELS = [Path(__file__).with_name("host_kernels.cpp"), _CUDA_ON_HOST]
+_HOST_KERNELS = [_TESTS_OF_KERNELS / "host_kernels.cpp", _CUDA_ON_HOST]
 
 
 def fuzz_program() -> Path:
@@ -54,11 +56,6 @@ def item_rows_program() -> Path:
     return _link(sources, [], sanitized=True)
 
 
-def in_order_program() -> Path:
-    """Returns in_order_check.cpp, which has threads work on items in order, as a program with the same sanitizers."""
-    return _link([Path(__file__).with_name("in_order_check.cpp")], ["-pthread"], sanitized=True)
-
-
 def wrong_encoder_program() -> Path:
     """Returns wrong_encoder_check.cpp, which builds parts with a wrong encoder, with the same sanitizers."""
     core = _core_sources("codec", "common", "grammar", "parts")
@@ -70,29 +67,29 @@ def wrong_encoder_program() -> Path:
 
 def run_kernels_program() -> Path:
     """Returns run_kernels.cpp, which decodes with the kernels, as a program with the same sanitizers."""
-    sources = [*_core_sources("codec"), _CUDA_ON_HOST, Path(__file__).with_name("run_kernels.cpp")]
+    sources = [*_core_sources("codec"), _CUDA_ON_HOST, _TESTS_OF_KERNELS / "run_kernels.cpp"]
     return _link(sources, [], sanitized=True)
 
 
 def run_dictionary_kernel_program() -> Path:
     """Returns run_dictionary_kernel.cpp, which decodes with the kernel of gompresso-bit-dictionary, likewise."""
-    sources = [*_core_sources("codec"), _CUDA_ON_HOST, Path(__file__).with_name("run_dictionary_kernel.cpp")]
+    sources = [*_core_sources("codec"), _CUDA_ON_HOST, _TESTS_OF_KERNELS / "run_dictionary_kernel.cpp"]
     return _link(sources, [], sanitized=True)
 
 
 def run_tadoc_kernel_program() -> Path:
     """Returns run_tadoc_kernel.cpp, which decodes with the kernel of gompresso-tadoc, with the same sanitizers."""
-    return _link([_CUDA_ON_HOST, Path(__file__).with_name("run_tadoc_kernel.cpp")], [], sanitized=True)
+    return _link([_CUDA_ON_HOST, _TESTS_OF_KERNELS / "run_tadoc_kernel.cpp"], [], sanitized=True)
 
 
 def run_head_kernel_program() -> Path:
     """Returns run_head_kernel.cpp, which opens heads of parts with the kernel, with the same sanitizers."""
-    return _link([_CUDA_ON_HOST, Path(__file__).with_name("run_head_kernel.cpp")], [], sanitized=True)
+    return _link([_CUDA_ON_HOST, _TESTS_OF_KERNELS / "run_head_kernel.cpp"], [], sanitized=True)
 
 
 def kernel_mistakes_program() -> Path:
     """Returns kernel_mistakes.cpp, whose kernels have mistakes, with the same sanitizers."""
-    return _link([_CUDA_ON_HOST, Path(__file__).with_name("kernel_mistakes.cpp")], [], sanitized=True)
+    return _link([_CUDA_ON_HOST, _TESTS_OF_KERNELS / "kernel_mistakes.cpp"], [], sanitized=True)
 
 
 def kernel_library(*, sanitized: bool = False) -> Path:
@@ -178,10 +175,11 @@ def _headers() -> bytes:
     return digest.digest()
 
 
-def run_cases_sanitized(name: str, *arguments: str) -> str:
-    """Runs a program of this directory with the sanitized `kernel_library`, and returns its output."""
-    environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    program = [sys.executable, Path(__file__).with_name(name), kernel_library(sanitized=True), *arguments]
+def run_cases_sanitized(module: str, *arguments: str) -> str:
+    """Runs a module of the tests with the sanitized `kernel_library` and returns what it prints."""
+    path = os.pathsep.join(path for path in sys.path if path)
+    environment = {**sanitizer_environment(), "PYTHONMALLOC": "malloc", "PYTHONPATH": path}
+    program = [sys.executable, "-m", module, kernel_library(sanitized=True), *arguments]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -198,5 +196,4 @@ if __name__ == "__main__":
     fuzz_program()
     tadoc_program()
     item_rows_program()
-    in_order_program()
     wrong_encoder_program()

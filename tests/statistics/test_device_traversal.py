@@ -68,7 +68,7 @@ def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPat
 @pytest.mark.timeout(1200)
 def test_no_access_out_of_bounds() -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    assert len(run_cases_sanitized("device_cases.py").splitlines()) == len(list(cases()))
+    assert len(run_cases_sanitized("device_cases").splitlines()) == len(list(cases()))
 
 
 def test_ranges_that_fit_little_memory(library: Path) -> None:

@@ -98,7 +98,7 @@ class StoredBlocks:
 
     @cached_property
     def stored_heads(self) -> dict[int, StoredHeads]:
-        """What the parts of segments need to be decoded, by the number of the segment."""
+        """The heads and words that parts of segments need to be decoded, by the number of the segment."""
         segments = [segment for segment in self._segments if segment.parts.need_symbols]
         return {
             segment.number: StoredHeads(segment, self._block_size, self._file.read, lambda: self.heads, index)

@@ -1,4 +1,4 @@
-"""Where the lines of many files begin."""
+"""The offsets of the lines of many files."""
 
 from __future__ import annotations
 

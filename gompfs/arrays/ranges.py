@@ -1,4 +1,4 @@
-"""What a caller of `read_many` asks for, as columns of inode numbers and offsets."""
+"""The ranges that a caller of `read_many` asks for, as columns of inode numbers and offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `read_many` returns."""
+"""The result of `read_many`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _SECONDS_BEFORE_LOADING = 3.0
 _TRY_CPU_ABOVE = 0.05
 """Seconds of a question on the device above which `auto` measures the CPU once too."""
 CPU, GPU, RESIDENT = "cpu", "gpu", "gpu-resident"
-"""Who computes a statistic: the CPU; a GPU, to which the words were brought for it; a GPU on which the words stay."""
+"""The engine of an answer: the CPU; a GPU to which the words are brought for it; a GPU on which the words stay."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class AnswerTimes:
 
 
 class Answering:
-    """Where the statistics of an archive are computed. Thread-safe."""
+    """Chooses the engine for the statistics of an archive. Thread-safe."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MountFacts(NamedTuple):
-    """What `info` tells about a mount."""
+    """The lines of `info` about a mount."""
 
     fuse_api: str
     """The FUSE interface by which the archive is mounted."""

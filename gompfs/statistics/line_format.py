@@ -1,4 +1,4 @@
-"""What converting the lines of a statistic needs: their fields, the columns of their table, and texts of many lines."""
+"""Converts lines of a statistic: their fields, the columns of their table, and texts of many lines."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Task(NamedTuple):
     stays: bool = False
     """Whether it can be computed of words that stay on a device: it is in resident_answers.ANSWERS."""
     merge: LineMerge | None = None
-    """What becomes of lines of the same key when the lines of several archives are merged; None: they cannot be."""
+    """How lines with the same key are merged when several archives are; None: they cannot be merged."""
 
     @property
     def form(self) -> str:
@@ -222,7 +222,7 @@ SEARCHES = sorted(task.name for task in _ROWS if task.argument)
 NAMES_OF_FILE = sorted(task.name for task in _ROWS if task.is_of_file)
 """The statistics that each file has in `files/PATH`."""
 LISTED_OF_FILE = sorted(task.name for task in _ROWS if task.is_of_file and not task.needs_all_files)
-"""Those of NAMES_OF_FILE that a mount lists there."""
+"""The names of NAMES_OF_FILE that a mount lists there."""
 OF_FILE_DIRECTORY = "files"
 OF_FILE_FORM = f"{OF_FILE_DIRECTORY}/PATH/NAME"
 """How the user names one of NAMES_OF_FILE of a single file."""

@@ -236,7 +236,7 @@ __device__ inline void copy_pieces(BlockOutput& out, bool all, RowShared& shared
     }
 }
 
-// Where a lane's match is copied from.
+// The source of a lane's match.
 struct MatchSource {
     bool is_valid;
     u32 distance;  // from the match to its source

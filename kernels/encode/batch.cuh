@@ -16,7 +16,7 @@ constexpr u32 kEncodeThreads = kEncodeWarps * kWarpSize;
 // Registers are limited so that this many CTAs can share a multiprocessor.
 constexpr int kEncodeCtas = 8;
 
-// What became of a block: it was encoded, or is stored because no payload would be smaller; or its
+// The result for a block: it was encoded, or is stored because no payload would be smaller; or its
 // sequences do not reproduce its content.
 constexpr u8 kEncodeOk = 0;
 constexpr u8 kEncodeFailed = 1;
@@ -127,7 +127,8 @@ __device__ inline WarpSums sum_over_warps(u32 value, u32* scratch) {
     return sums;
 }
 
-// Where the sequences of this warp begin: in the content, and among the literals of the block.
+// The offsets at which the sequences of this warp begin: in the content, and in the literals of the
+// block.
 struct WarpStart {
     u32 position;
     u32 literal;

@@ -31,7 +31,7 @@ __device__ inline bool extends_match(const UnpackedSequence& sequence) {
     return match_code(sequence) >= kByteMatchEscape;
 }
 
-// Where the streams of a payload begin.
+// The offsets of the streams of a payload.
 struct StreamStarts {
     u8* offsets;
     u8* tokens;

@@ -255,7 +255,7 @@ __device__ inline void search_shares(const SearchInput<Position>& input, u32 end
     }
 }
 
-// Where there is no match, takes the nearest one of three bytes.
+// For positions without a match, takes the nearest match of three bytes.
 template <typename Position>
 __device__ inline void add_short_matches(const SearchInput<Position>& input,
                                          const Position* short_links, u32 num_linked) {

@@ -44,7 +44,7 @@ constexpr u32 kNumClaims = 256;
 // If more lanes may have equal hashes, a vote finds them, which takes some 70 cycles.
 constexpr int kMaxLost = 4;
 
-// Where a warp waits until the one before it has had its turn.
+// The barrier at which a warp waits for the turn of the warp before it.
 __device__ inline u32 barrier_before(u32 warp) { return 1 + warp; }
 
 // One table: a part of the values of a hash.

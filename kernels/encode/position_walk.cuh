@@ -29,7 +29,7 @@ __device__ inline WalkRules walk_rules(const WalkSettings& settings) {
             settings.later_ends_later != 0};
 }
 
-// Where a walk is between two steps.
+// The state of a walk between two steps.
 struct WalkState {
     u32 anchor;
     u32 last_offset;  // 0 if there is none

@@ -12,11 +12,11 @@
 //    on. The right parts of all walks are the sequences of the block.
 //
 // Matches are searched when a walk comes to a position: a fifth to a third of all positions. Each
-// lane of a warp goes on with its own search. What lanes do, they do in turns, so that the lanes
-// that are at the same point do it together: follow links, while many lanes have some to follow;
-// compare the candidates that were found; decide what to take where a search has ended. Walks that
-// never meet, as in content with a short period, go on to the end of the block; then the block
-// takes the time of one walk through it.
+// lane of a warp goes on with its own search. The lanes take their steps in turns, so that the
+// lanes that are at the same point do it together: follow links, while many lanes have some to
+// follow; compare the candidates that were found; decide what to take where a search has ended.
+// Walks that never meet, as in content with a short period, go on to the end of the block; then the
+// block takes the time of one walk through it.
 //
 // Launch: a CTA of kSegmentThreads threads per block.
 // Mapping: thread i walks from position i * segment_size.
@@ -53,7 +53,7 @@ struct Segment {
         u32 num_own_steps;  // of the walk through the segment
         u32 jump;           // mark_right_steps: a later walk on the path, or kNoStep
     };
-    // Where the walk from this segment meets another: the segment of that walk, or kNoStep if it
+    // The walk that the walk from this segment meets: the segment of that walk, or kNoStep if it
     // goes on to the end of the block, and the number of its steps before.
     u32 next_segment;
     u32 next_step;

@@ -80,7 +80,7 @@ struct Meeting {
     std::vector<std::uint64_t> brought, given;
 };
 
-// Where a fiber was left.
+// The state in which a fiber was left.
 class Context {
   public:
 #if defined(__x86_64__)

@@ -5,7 +5,7 @@
 // Reads: block i, sizes[i] bytes at the address sources[i], and its checksum checksums[i].
 // Writes: statuses[i], where it was 0 and the checksum differs.
 // Shared memory: none.
-// Requires: blocks at multiples of 8. Those with another status than 0 are not read.
+// Requires: blocks at multiples of 8. Blocks with another status than 0 are not read.
 // Fails: statuses[i] becomes kStatusBadContent.
 // Oracle: xxHash (tests/kernels/test_reading_kernels_on_host.py).
 // Caller: gompfs/gpu/decode/plan_decoder.py.

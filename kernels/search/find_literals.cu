@@ -78,7 +78,7 @@ class LiteralSearch {
         return bitmap_[bit / 32] >> bit % 32 & 1;
     }
 
-    // Compares the literals whose window is at a position. Those found may begin in blocks before.
+    // Compares the literals whose window is at a position. A literal may begin in an earlier block.
     __device__ bool compare(u64 block, u32 at) const {
         u32 window = 0;
         Cursor cursor{stream_, block, at};

@@ -110,7 +110,7 @@ GOMPFS_FUNCTION int match_offset_cost(unsigned offset) {
     return 0;
 }
 
-// What bytes cost as literals without entropy coding.
+// The cost of a literal without entropy coding.
 constexpr int kPlainLiteralCost = 8 * kCostOfBit;
 
 }  // namespace gompfs

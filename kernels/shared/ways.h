@@ -114,8 +114,8 @@ GOMPFS_FUNCTION unsigned choice_length(unsigned choice) {
 }
 GOMPFS_FUNCTION unsigned choice_candidate(unsigned choice) { return choice >> kWayLengthBits & 3; }
 
-// What to do at the end of a match with a certain offset, in 64 bits: repeat it, after how many
-// literals, for how many bytes, and what that gains. 0 for nothing.
+// A repeat is the next step at the end of a match with a certain offset, in 64 bits: repeat it,
+// after how many literals, for how many bytes, and what that gains. 0 for nothing.
 GOMPFS_FUNCTION unsigned long long pack_repeat(const WayMatch& match, int gain) {
     return match.offset | match.repeat_literals << kWayOffsetBits |
            match.repeat_length << (kWayOffsetBits + kRepeatLiteralBits) |

@@ -1,4 +1,4 @@
-// Where the bytes of files are in the stream: extents, which the index stores and readers ask for.
+// The positions of files in the stream: extents, which the index stores and readers ask for.
 //
 // A layout comes from rows of the index (read_layouts checks them, and append_extent), and is kept
 // in a LayoutTable. A read turns a range of a file into pieces of the

@@ -1,4 +1,4 @@
-// Where the bytes of many ranges of files are: in which blocks, and where they go in one output.
+// A plan for reading many ranges of files: their pieces of blocks, and the offsets in one output.
 //
 // The output has the ranges one after another. A range is cut at the borders of blocks and holes
 // into pieces, each of which lies in one block. Pieces are sorted by block, so that a reader

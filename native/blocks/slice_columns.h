@@ -53,7 +53,7 @@ class SliceColumns {
     // or with targets that are no multiples of 32, should be decoded in place.
     SliceColumns(const BlockPieces& pieces, const SliceBlocks& blocks, bool in_place);
 
-    // Where each column begins and ends, at multiples of 16; the last one ends at size().
+    // The begin and end of each column, at multiples of 16; the last one ends at size().
     std::pair<std::size_t, std::size_t> bounds(std::size_t column) const {
         return {begins_.at(column), begins_.at(column) + num_bytes_.at(column)};
     }

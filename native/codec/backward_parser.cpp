@@ -61,7 +61,7 @@ struct Way {
     }
 };
 
-// What a match costs that ends at a position, with all that follows.
+// The cost of a match that ends at a position, and of the way from there.
 struct End {
     std::uint32_t cost;
     std::uint32_t position;
@@ -72,7 +72,7 @@ constexpr End cheaper(const End& shorter, const End& longer) {
     return longer.cost < shorter.cost ? longer : shorter;
 }
 
-// What is known of each position. Positions are set from the last one to the first.
+// A value for each position. Positions are set from the last one to the first.
 template <typename Value>
 class BackwardArray {
   public:

@@ -116,7 +116,7 @@ class BestMatches {
     Match better(std::uint32_t position, const DictionarySearch& dictionary,
                  const Match& match) const;
 
-    // What `length` bytes from a position on cost as literals.
+    // The cost of `length` bytes from a position on as literals.
     int literals_cost(std::uint32_t position, std::uint32_t length) const {
         if constexpr (kEntropyCoded) {
             return literal_costs_.of(position, length);
@@ -142,7 +142,7 @@ class BestMatches {
         return std::min(size_ - position, max_match_length_);
     }
 
-    // What an address in a dictionary costs: its symbol has a codeword, and a bit less than the
+    // The cost of an address in a dictionary: its symbol has a codeword, and a bit less than the
     // bits of the address follow.
     static int address_cost(std::uint32_t address) {
         return kCostOfBit * (2 + bits_of(address + 4));

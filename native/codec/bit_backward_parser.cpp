@@ -71,7 +71,7 @@ constexpr unsigned kFirstAddressBits = 5;
 typedef std::int32_t ClassLanes
     __attribute__((vector_size(sizeof(std::int32_t) * kNumLiteralClasses)));
 
-// What the symbols cost, with their extra bits. Tokens are by match class, and shifted as the costs
+// The costs of symbols, with their extra bits. Tokens are by match class, and shifted as the costs
 // of items are.
 struct WayCosts {
     std::array<std::int32_t, kNumLiteralSymbols> literal;
@@ -182,7 +182,7 @@ WayCosts BitBackwardParser<Position>::first_costs() const {
     return costs;
 }
 
-// What is gained if a match that ends here is repeated.
+// The gain if a match that ends here is repeated.
 template <typename Position>
 std::int32_t BitBackwardParser<Position>::gain_of_repeat(std::uint32_t end, const WayMatch& match) {
     const std::uint64_t known = repeats_[end];

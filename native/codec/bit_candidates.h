@@ -38,7 +38,7 @@ class BitCandidates {
                                              : words_[position][candidate] & kWayOffsetMask;
     }
 
-    // What the byte at a position costs as long as no sequences are known.
+    // The cost of the byte at a position as long as no sequences are known.
     int first_literal_cost(std::uint32_t position) const {
         return matches_.literals_cost(position, 1);
     }

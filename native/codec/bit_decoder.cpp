@@ -75,7 +75,7 @@ std::uint32_t offset_of(std::uint64_t sequence) {
     return true;
 }
 
-// Where the fast loop finds the sources of matches.
+// The sources of matches for the fast loop.
 class Sources {
   public:
     Sources(const std::uint8_t* content, const SymbolTable* dictionary)

@@ -22,7 +22,7 @@ struct BlockHeader {
     std::uint64_t block_xxh3;
 };
 
-// What the decoder of a block needs besides the block.
+// The kind of SymbolTable that a block needs to be decoded, if any.
 enum class Supplement : std::uint8_t { none, symbols, dictionary };
 
 inline Supplement supplement_of(const SymbolTable* table) {

@@ -21,7 +21,7 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
                                                      unsigned num_threads);
 
 // The payloads of a stream's blocks as a device made them: one after another, each at a multiple of
-// kPayloadAlignment. A block without a payload (size 0) is stored. Where `failed` is not 0, the
+// kPayloadAlignment. A block without a payload (size 0) is stored. If `failed` is not 0, the
 // device has no result.
 struct DevicePayloads {
     static constexpr std::size_t kPayloadAlignment = 16;
@@ -66,7 +66,7 @@ std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableByt
                                        std::span<const SymbolTable* const> symbols, bool verify,
                                        unsigned num_threads);
 
-// What the header of a block says. gompfs.codec.headers reads arrays of these records.
+// The fields of the header of a block. gompfs.codec.headers reads arrays of these records.
 struct BlockFacts {
     // A BlockStatus. Of read_facts: ok, or bad_header, also for a wrong size and for a codec that
     // is not allowed.

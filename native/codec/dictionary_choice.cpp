@@ -58,12 +58,12 @@ class DictionaryChoice {
         return (load<std::uint64_t>(samples_.data() + position) * 0x9e3779b185ebca87) >>
                (64 - hash_bits_);
     }
-    // What is known of the strings of a hash.
+    // Counts of the strings with a hash.
     struct Strings {
         std::uint16_t num_pieces;
         std::uint16_t num_in_window;  // occurrences
 
-        // What they add to the score of a window.
+        // Their contribution to the score of a window.
         std::uint64_t value() const { return num_pieces - std::uint64_t{num_pieces != 0}; }
     };
 

@@ -177,7 +177,7 @@ Match LazyParser<Position, kEntropyCoded, kHasRule>::find(std::uint32_t position
     return match.length != 0 ? match : legal(position, matches_.best_short(position));
 }
 
-// What is considered after a match that ends at `end`.
+// Finds the match at a position that is considered in place of a match that ends at `end`.
 template <typename Position, bool kEntropyCoded, bool kHasRule>
 Match LazyParser<Position, kEntropyCoded, kHasRule>::find_later(std::uint32_t position,
                                                                 std::uint32_t end) const {

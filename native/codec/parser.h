@@ -1,4 +1,4 @@
-// What parsers get and return. A parser cuts the content of a block into sequences, which a codec
+// The interface of parsers. A parser cuts the content of a block into sequences, which a codec
 // then encodes.
 //
 // The lazy parser obeys the rule of dependency elimination if it is requested (DE; Gompresso,
@@ -22,7 +22,7 @@ struct Sequence {
     std::uint32_t match_offset;
 };
 
-// What the parser must know about the codec that encodes the sequences.
+// The properties of the codec that encodes the sequences.
 struct ParserLimits {
     std::uint32_t min_match_length;
     std::uint32_t max_literal_length;

@@ -1,5 +1,5 @@
-// What blocks need besides their own payload: the symbols of a part of text, as blocks of the codec
-// gompresso-tadoc refer to them, or a dictionary (dictionary.h), from which blocks of
+// The data that blocks need besides their own payload: the symbols of a part of text, as blocks of
+// the codec gompresso-tadoc refer to them, or a dictionary (dictionary.h), from which blocks of
 // gompresso-bit-dictionary copy.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace gompfs {
 
-// What a symbol stands for: bytes of the pool, and what concatenation needs to know
+// The expansion of a symbol: bytes of the pool, and facts for concatenation
 // (docs/format.md, section 9).
 class Expansion {
   public:

@@ -22,7 +22,7 @@ struct CollectedPart {
     std::vector<std::size_t> file_ends;
 };
 
-// Where a piece of a file lies: in a part, at an offset of the part's text.
+// The position of a piece of a file: a part, and an offset in the part's text.
 struct FilePiece {
     std::uint32_t file;
     std::uint32_t part;

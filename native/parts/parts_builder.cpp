@@ -15,7 +15,7 @@
 // tokens are not counted, so that none of them gets into the section `words`, and its blocks are
 // encoded in step 2. A part that exceeds another limit of the format is stored in gompresso-bit.
 //
-// What was encoded is decoded at once. A grammar that gives another text is replaced by blocks of
+// The payload is decoded at once. A grammar that gives another text is replaced by blocks of
 // gompresso-bit, and a block of gompresso-bit by one that stores the text as it is.
 //
 // Memory: each thread has a part, and 16 MiB of text wait, so that threads need not wait for a

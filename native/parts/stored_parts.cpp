@@ -72,7 +72,7 @@ FetchedBytes StoredParts::read_head(std::size_t part) const {
     return fetch(columns_.head_offsets[part], columns_.head_sizes[part]);
 }
 
-// Returns a range of the archive. What is after the end of the archive is zeros.
+// Returns a range of the archive, with zeros after the end of the archive.
 FetchedBytes StoredParts::fetch(std::uint64_t offset, std::uint64_t size) const {
     FetchedBytes bytes = fetch_(offset, size);
     bytes.resize(size);

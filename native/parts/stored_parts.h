@@ -27,8 +27,8 @@ struct StoredPart {
 
 class StoredParts {
   public:
-    // Where the parts are. The blocks of part i begin with block first_blocks[i]; parts without a
-    // head have a head size of 0, and a text, which must outlive the object.
+    // The positions of the parts. The blocks of part i begin with block first_blocks[i]; parts
+    // without a head have a head size of 0, and a text, which must outlive the object.
     struct Columns {
         std::vector<std::uint64_t> sizes, head_offsets;
         std::vector<std::uint32_t> head_sizes;

@@ -31,7 +31,8 @@ class TokenList {
     Bytes stored(std::uint32_t number) const {
         return {bytes_.data() + starts_[number], starts_[number + 1] - starts_[number]};
     }
-    // Where each token begins in bytes(), with its space if it is a word; then the end of the last.
+    // The offset of each token in bytes(), with its space if it is a word; then the end of the
+    // last.
     std::span<const std::uint32_t> starts() const { return starts_; }
     Bytes bytes() const { return bytes_; }
     const std::uint8_t* bytes_end() const { return bytes_.data() + bytes_.size(); }

@@ -1,4 +1,4 @@
-// What documents and files have in common, counted file by file.
+// Counts the n-grams that documents and files have in common, file by file.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace gompfs {
 
-// What a file has of a document.
+// The n-grams of a document in a file.
 struct FileOverlap {
     std::uint32_t file;
     std::uint32_t num_ngrams;  // different ones
@@ -23,7 +23,7 @@ struct FileOverlap {
     }
 };
 
-// What the archive has of a document.
+// The n-grams of a document in the archive.
 struct DocumentOverlap {
     std::uint64_t num_found = 0;     // how many of its different n-grams occur
     std::uint64_t count = 0;         // how often these occur, together

@@ -117,7 +117,7 @@ class PartOfForest {
         set_heights(first_file_, num_file_nodes);
     }
 
-    // Those that do not continue a file of the part before.
+    // The number of files that do not continue a file of the part before.
     std::uint32_t num_new_files() const {
         return static_cast<std::uint32_t>(files_.size()) - is_joined_before_;
     }

@@ -1,7 +1,7 @@
 // The lines of statistics as columns, in the memory layout of Apache Arrow.
 //
 // A table is flat: it has a row for each item of a line, and the first fields of the line are
-// repeated in all of its rows. So columns are of two kinds. Those of fields have a value for each
+// repeated in all of its rows. So columns are of two kinds. Columns of fields have a value for each
 // line, and `line_of_row` says which line a row belongs to; those of items have a value per row. A
 // line without items has one row, whose item is missing.
 //

@@ -34,7 +34,7 @@ class Overlap {
                       Bytes word_section, std::uint64_t max_word_bytes, const Tokenizer& tokenizer,
                       unsigned num_threads);
 
-    // What was found, by document, with up to max_files files each. Nothing is searched after it.
+    // The results by document, with up to max_files files each. Nothing is searched after it.
     std::vector<DocumentOverlap> finish(std::size_t max_files);
 
   private:

@@ -85,7 +85,7 @@ class MountReader:
 
     @property
     def name(self) -> str:
-        """What answers the reads."""
+        """The name of the program that answers the reads."""
         return self.server.name
 
     def try_mount(self) -> None:

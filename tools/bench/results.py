@@ -1,4 +1,4 @@
-"""What becomes of measured tables: they are printed, written as JSON, and drawn as plots."""
+"""Prints measured tables, writes them as JSON, and draws plots."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class _Searcher:
     paths: tuple[str | Path, ...] = ()
     directory: Path | None = None
     make: tuple[str | Path, ...] = ()
-    """What must be run first: it makes `stored`, an archive or an index."""
+    """The command that is run first: it makes `stored`, an archive or an index."""
     stored: Path | None = None
     programs: tuple[str, ...] = ()
     is_like_ripgrep: bool = False

@@ -1,4 +1,4 @@
-"""What the table `size` compares: how each archive of a directory is made, and how it is read."""
+"""The rows of the table `size`: how each archive of a directory is made, and how it is read."""
 
 from __future__ import annotations
 

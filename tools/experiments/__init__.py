@@ -7,4 +7,4 @@ has the baselines of the papers on TADOC.
 
 EXPERIMENTS = ("strategies", "nesting", "sizes", "transfers", "energy", "sweeps", "wesley", "tadoc")
 WITHOUT_GPU = ("sweeps", "tadoc")
-"""Those of EXPERIMENTS that need no GPU."""
+"""The EXPERIMENTS that need no GPU."""

@@ -85,7 +85,7 @@ def add_rest(report: Report, rest: Mapping[str, float]) -> None:
 def add_load(report: Report, label: str, ratio: float, size: int, load: Load, rest: Mapping[str, float]) -> None:
     """Adds a row for a job that produces `size` bytes.
 
-    The joules are those above rest. Those of a device are left out if `load` has no watts of it: it does not work, or
+    Joules count above rest. The joules of a device are left out if `load` has no watts of it: it does not work, or
     it is not readable.
     """
     speed = load.runs_per_second * size / 1e9

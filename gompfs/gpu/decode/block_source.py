@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class BlockSymbols(NamedTuple):
-    """What some blocks need to be decoded: heads of parts, or the dictionary. None of them is twice in the list.
+    """The heads of parts, or the dictionary, that some blocks need to be decoded. None of them is twice in the list.
 
     `indexes` has an index in the list for each block, or -1; `statuses` a BlockStatus, which is not OK if what the
     block needs is known to be damaged; it is then None in the list.
@@ -50,7 +50,7 @@ class BlockSource(Protocol):
     ) -> Callable[[], NDArray[np.void]]:
         """Begins to read blocks, header and payload, to their targets in `out`, and to check them.
 
-        Returns a function that waits until all is done, and returns records of FACTS. Those of damaged blocks have a
+        Returns a function that waits until all is done, and returns records of FACTS. Records of damaged blocks have a
         status, and zeros.
         """
 

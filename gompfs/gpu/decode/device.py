@@ -54,7 +54,7 @@ class Device:
         self.number = number
         self.lock = threading.Lock()
         self.lenders: list[WeakMethod[Callable[[], None]]] = []
-        """What to call if there is too little memory; each gives back memory that was kept for later."""
+        """Functions to call if there is too little memory; each gives back memory that was kept for later."""
         with cupy.cuda.Device(number) as device:
             cupy.cuda.runtime.deviceSetLimit(_LIMIT_MAX_L2_FETCH_GRANULARITY, _L2_FETCH_BYTES)
             self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")

@@ -1,4 +1,4 @@
-"""Where a PlanDecoder puts the contents of blocks: into an array on the device, or into memory of the host."""
+"""The outputs of a PlanDecoder: an array on the device, or memory of the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_SLICE_BYTES = 64 << 20
 
 
 class Output(Protocol):
-    """What gets the contents. The plan says at which target each piece begins."""
+    """Memory that receives the contents. The plan says at which target each piece begins."""
 
     in_place: bool
     """Whether blocks are decoded to their targets: each is one piece, at a multiple of 32 bytes."""

@@ -37,7 +37,7 @@ class DecodeSlot(Slot):
         self._take: Callable[[NDArray[np.uint8]], None] | None = None
         self._num_statuses = 0
         self.arriving: Arriving | None = None
-        """Which payloads will stay in device memory once the work is complete."""
+        """The payloads that will stay in device memory after the work is complete."""
 
     def upload_columns(self, columns: SliceColumns, content: cupy.ndarray, base: int) -> list[cupy.ndarray]:
         """Queues the copy of columns to device memory, in one piece. Returns their bytes there, in order.

@@ -116,7 +116,7 @@ class TextDevice(ArrayDevice, Protocol):
     """An ArrayDevice that also decodes blocks."""
 
     def decoder(self, source: BlockSource) -> TextDecoder:
-        """Returns what decodes blocks of `source`. It is used inside of the device, by one thread at a time."""
+        """Returns a decoder for blocks of `source`. It is used by one thread at a time."""
 
 
 def as_argument(value: object) -> object:

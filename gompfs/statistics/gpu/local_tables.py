@@ -82,7 +82,7 @@ class PairCounts:
 
 @dataclass(frozen=True)
 class PairLayout:
-    """Which number of a pair is the table's owner and which the item, and how many bits each number has."""
+    """The order of owner and item in a pair, and the number of bits of each."""
 
     owner_is_first: bool
     first_bits: int

@@ -92,8 +92,8 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
     return rounds;
 }
 
-// Where this lane's sequence of a row lies. The same in all lanes: the row's length and number of
-// literals.
+// The offsets of this lane's sequence of a row. The same in all lanes: the row's length and number
+// of literals.
 struct RowLayout {
     LaneMatch match;
     u32 before;           // length, in the upper half, and literals of the lower lanes

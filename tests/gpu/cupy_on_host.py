@@ -148,6 +148,18 @@ class FakeHeads:
         return np.array(addresses, np.uint64), np.array(statuses, np.uint8)
 
 
+def columns_at(addresses: Sequence[np.uint64], count: int) -> list[Any]:
+    """Returns what a decoding kernel reads and writes at its arguments from the payloads on, without the output.
+
+    These are columns of `count` blocks: payloads, sizes, offsets, output sizes, statuses, and heads if there are any.
+    """
+    payloads, sizes, offsets, output_sizes, statuses, _, *heads = addresses
+    wide, narrow = ctypes.c_uint64 * count, ctypes.c_uint32 * count
+    kinds = [(wide, payloads), (narrow, sizes), (wide, offsets), (narrow, output_sizes),
+             (ctypes.c_uint8 * count, statuses), *((wide, each) for each in heads)]  # fmt: skip
+    return [kind.from_address(int(address)) for kind, address in kinds]
+
+
 def fake_device(library: Path, *, capacity: int = 0, slice_bytes: int = 1 << 20, num_heads: int = 100) -> Any:
     """Returns a stand-in for a Device. `num_heads` is for FakeHeads, `capacity` for the store of payloads."""
     from gompfs.gpu.decode.device import Device
@@ -175,7 +187,9 @@ def fake_device(library: Path, *, capacity: int = 0, slice_bytes: int = 1 << 20,
 
         def launch(self, codec: object, arguments: Sequence[Any], num_blocks: int) -> None:
             """Decodes blocks as the kernels would."""
-            _, payloads, sizes, output, offsets, output_sizes, statuses, _, *heads = arguments
+            _, payloads_at, sizes_at, output, *others_at = arguments
+            columns = columns_at([payloads_at, sizes_at, *others_at], num_blocks)
+            payloads, sizes, offsets, output_sizes, statuses, *heads = columns
             for number in range(num_blocks):
                 address, size = int(payloads[number]) - BLOCK_HEADER_SIZE, int(sizes[number]) + BLOCK_HEADER_SIZE
                 block = ctypes.string_at(address, size)
@@ -185,10 +199,10 @@ def fake_device(library: Path, *, capacity: int = 0, slice_bytes: int = 1 << 20,
                 (status,) = _codec.decode_blocks([block], memoryview(out.view(np.ndarray)), False, 1, None, [symbols])
                 statuses[number] = status
 
-        def gather(self, num_pieces: int, *arguments: NDArray[Any]) -> None:
+        def gather(self, num_pieces: int, *arguments: object) -> None:
             self._host.launch("reading/gather_pieces", "gather_pieces", num_pieces, *arguments, np.uint32(num_pieces))
 
-        def check(self, num_blocks: int, *arguments: NDArray[Any]) -> None:
+        def check(self, num_blocks: int, *arguments: object) -> None:
             threads = num_blocks * 32
             self._host.launch("reading/check_contents", "check_contents", threads, *arguments, np.uint32(num_blocks))
 

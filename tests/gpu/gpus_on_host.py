@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from cupy_on_host import Event, FakeHeads, HostArray, OutOfMemoryError, Stream, cupy_on_host
+from cupy_on_host import Event, FakeHeads, HostArray, OutOfMemoryError, Stream, columns_at, cupy_on_host
 from host_device import HostDevice
 from numpy.typing import NDArray
 from oracle.block import build_block
@@ -133,7 +133,9 @@ class Gpus(Sequence[Gpu]):
         self._host.launch_exactly(name, grid[0], block[0], shared, arguments)
 
     def _decode(self, codec: Codec, *arguments: Any) -> None:
-        _, payloads, sizes, output, offsets, output_sizes, statuses, _, heads, count = arguments
+        _, payloads_at, sizes_at, output, *others_at, count = arguments
+        columns = columns_at([payloads_at, sizes_at, *others_at], int(count))
+        payloads, sizes, offsets, output_sizes, statuses, heads = columns
         for number in range(int(count)):
             payload = ctypes.string_at(int(payloads[number]), int(sizes[number]))
             start, size = int(offsets[number]), int(output_sizes[number])

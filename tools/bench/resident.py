@@ -71,7 +71,8 @@ class ResidentBlocks:
         The blocks are decoded into `output`, each at a multiple of 32 bytes.
         """
         self._tasks[self._counters].fill(0)
-        self._device.decode(self._num_decoded, self._tasks, self.output, self._statuses)
+        tasks, statuses = (np.uint64(array.data.ptr) for array in (self._tasks, self._statuses))
+        self._device.decode(self._num_decoded, tasks, self.output, statuses)
 
     def all_decoded(self) -> bool:
         """Waits for the last decode and returns whether every payload was valid."""

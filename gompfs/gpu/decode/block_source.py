@@ -89,10 +89,12 @@ class KnownHeads:
 
     def load(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.bool_]]:
         """Returns addresses and statuses as `load_heads` does, and for which blocks there is no space."""
+        statuses = np.zeros(numbers.size, np.uint8)
+        if not self._source.num_parts:
+            return np.zeros(numbers.size, np.uint64), statuses, np.zeros(numbers.size, np.bool_)
         parts = self._source.parts.take(numbers.view(np.int64))
         self._forget_lost()
         heads = self._addresses.take(parts)
-        statuses = np.zeros(numbers.size, np.uint8)
         is_missing = (heads == 0) & (parts >= 0)
         if is_missing.any():  # this load may drop heads that are known: load those of all blocks
             heads, statuses = load_heads(self._store, self._source.symbols(numbers))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gompfs._native import codec as _codec
 from gompfs._native.blocks import BlockStaging
 from gompfs._native.parts import SymbolTable
-from gompfs.codec import BlockStatus
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.codec.headers import FACTS, read_headers
 from gompfs.codec.stored_head import StoredHead
@@ -37,13 +37,15 @@ class BufferSource:
         self._num_threads = num_threads
         self.facts: NDArray[np.void] = read_headers(blocks, symbols).copy()
         self.uncompressed_sizes = self.facts["uncompressed_size"].copy()
+        self.compressed_sizes = self.facts["payload_size"] + np.uint32(BLOCK_HEADER_SIZE)
+        for index in np.flatnonzero(self.facts["status"]).tolist():  # these may have another size
+            self.compressed_sizes[index] = memoryview(blocks[index]).nbytes
         if sizes is not None:
             if len(sizes) != len(blocks):
                 raise ValueError("each block needs a size")
             expected = np.array(sizes, np.uint32)
             self.facts["status"][self.uncompressed_sizes != expected] = BlockStatus.BAD_HEADER
             self.uncompressed_sizes = expected
-        self.compressed_sizes = np.array([memoryview(block).nbytes for block in blocks], np.uint32)
         self.parts = np.full(len(blocks), -1, np.int64)
         self._supplements = np.zeros(len(blocks), np.uint8)
         self._symbols: list[SymbolTable | StoredHead] = []
@@ -68,7 +70,7 @@ class BufferSource:
         """See BlockSource.begin_staging."""
         indexes = numbers.view(np.int64)
         staging = BlockStaging(
-            [self._blocks[index] for index in indexes.tolist()], np.zeros(numbers.size, np.uint64),
+            list(map(self._blocks.__getitem__, indexes.tolist())), np.zeros(numbers.size, np.uint64),
             self.compressed_sizes.take(indexes), self.uncompressed_sizes.take(indexes),
             self._supplements.take(indexes), targets, out, self._num_threads,
         )  # fmt: skip

@@ -89,33 +89,33 @@ class Device:
             )
         return capacity
 
-    def decode(
-        self, num_blocks: Sequence[int], tasks: cupy.ndarray, output: cupy.ndarray, statuses: cupy.ndarray
-    ) -> None:
+    def decode(self, num_blocks: Sequence[int], tasks: np.uint64, output: cupy.ndarray, statuses: np.uint64) -> None:
         """Starts one kernel per codec on the current stream.
 
-        `num_blocks` says how many blocks have each codec, by the codec's number. `tasks` are the bytes of what
-        SliceColumns writes about them.
+        `num_blocks` says how many blocks have each codec, by the codec's number. `tasks` is the address of what
+        SliceColumns writes about them, and `statuses` that of the status of each.
         """
         count = sum(num_blocks)
         if count == 0:
             return
         payloads_from = np.uint64(0)  # the offsets are absolute addresses, since payloads may be in several allocations
-        rows = tasks.view(cupy.uint64)
-        sizes = rows[3 * count : 4 * count].view(cupy.uint32)
-        counters = rows[4 * count :].view(cupy.uint32)
-        start = 0
+        payloads, targets, heads, payload_sizes, counters = (tasks + np.uint64(8 * count * row) for row in range(5))
+        output_sizes = payload_sizes + np.uint64(4 * count)
         for codec in KERNELS:
-            end = start + num_blocks[codec]
-            if end > start:
-                heads = (rows[2 * count + start : 2 * count + end],) if codec in _CODECS_WITH_HEADS else ()
+            of_codec = num_blocks[codec]
+            if of_codec:
+                of_heads = (heads,) if codec in _CODECS_WITH_HEADS else ()
                 self.launch(
                     codec,
-                    (payloads_from, rows[start:end], sizes[start:end], output, rows[count + start : count + end],
-                     sizes[count + start : count + end], statuses[start:end], counters[start:], *heads),
-                    end - start,
+                    (payloads_from, payloads, payload_sizes, output, targets, output_sizes, statuses, counters,
+                     *of_heads),
+                    of_codec,
                 )  # fmt: skip
-            start = end
+                payloads, targets, heads = (each + np.uint64(8 * of_codec) for each in (payloads, targets, heads))
+                payload_sizes, output_sizes, counters = (
+                    each + np.uint64(4 * of_codec) for each in (payload_sizes, output_sizes, counters)
+                )
+                statuses += np.uint64(of_codec)
 
     def launch(self, codec: Codec, arguments: Sequence[object], num_blocks: int) -> None:
         """Starts the kernel of a codec on the current stream, with at most as many CTAs as fit on the GPU at once."""
@@ -123,11 +123,11 @@ class Device:
         grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_multiprocessors * num_resident)
         kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
 
-    def gather(self, num_pieces: int, *arguments: cupy.ndarray) -> None:
+    def gather(self, num_pieces: int, *arguments: np.uint64 | cupy.ndarray) -> None:
         """Starts gather_pieces on the current stream; `arguments` are those of the kernel before the last."""
         self._launch_reading(self._gather, num_pieces, num_pieces, arguments)
 
-    def check(self, num_blocks: int, *arguments: cupy.ndarray) -> None:
+    def check(self, num_blocks: int, *arguments: np.uint64) -> None:
         """Starts check_contents on the current stream; `arguments` are those of the kernel before the last."""
         self._launch_reading(self._check, -(-num_blocks * 32 // _READING_THREADS), num_blocks, arguments)
 
@@ -140,7 +140,7 @@ class Device:
         return load_kernel("reading/check_contents", _READING_THREADS, 0)
 
     def _launch_reading(
-        self, compiled: tuple[cupy.cuda.Function, int], num_ctas: int, count: int, arguments: Sequence[cupy.ndarray]
+        self, compiled: tuple[cupy.cuda.Function, int], num_ctas: int, count: int, arguments: Sequence[object]
     ) -> None:
         kernel, num_resident = compiled
         grid = min(num_ctas, self._num_multiprocessors * num_resident)

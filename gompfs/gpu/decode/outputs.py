@@ -13,7 +13,8 @@ from gompfs._native.gpu import copy_runs
 from gompfs.gpu.decode.slots import DecodeSlot
 from gompfs.gpu.device.cuda import PADDING, is_pinned
 
-HOST_SLICE_BYTES = 32 << 20
+_HOST_SLICE_BYTES = 64 << 20  # the host takes as long to queue 32 MiB as the device to copy them
+_COPIED_SLICE_BYTES = 32 << 20  # each slot has pinned memory for one
 _FIRST_UPLOAD_BYTES = 8 << 20  # small, so that the device starts early
 _UPLOAD_BYTES = 64 << 20
 _FIRST_SLICE_BYTES = 64 << 20
@@ -97,7 +98,7 @@ class HostOutput:
 
     def slice_sizes(self, most: int, *, has_absent: bool) -> tuple[int, int]:
         """See Output.slice_sizes."""
-        return min(most, HOST_SLICE_BYTES), _FIRST_UPLOAD_BYTES
+        return min(most, _HOST_SLICE_BYTES if self._is_direct else _COPIED_SLICE_BYTES), _FIRST_UPLOAD_BYTES
 
     def begin(self, stream: cupy.cuda.Stream) -> None:
         """See Output.begin."""

@@ -115,7 +115,7 @@ class PlanDecoder:
         num_blocks = source.uncompressed_sizes.size
         self._facts = np.zeros(num_blocks, FACTS)  # of payloads that stay in device memory
         self._payloads = np.zeros(num_blocks, np.uint64)  # their addresses, 0 for others
-        self._num_cleared = -1
+        self._num_cleared = device.store.num_cleared
         self._heads = KnownHeads(device.heads, source)
 
     def decode(
@@ -176,19 +176,14 @@ class PlanDecoder:
             slot.join(stream)
 
     def _find_resident(self, blocks: NDArray[np.uint64]) -> None:
-        """Finds out which payloads are in device memory now."""
+        """Finds out which payloads that this decoder has found or uploaded are in device memory now."""
         store = self._device.store
         for slot in self._device.slots:
             if slot.arriving is not None and blocks.size and slot.arriving.may_have(self._source, blocks):
                 slot.settle()
-        if self._num_cleared == store.num_cleared:
-            return
-        self._num_cleared = store.num_cleared
-        if self._source.facts is None:
+        if self._num_cleared != store.num_cleared:
+            self._num_cleared = store.num_cleared
             self._payloads.fill(0)
-        else:
-            self._facts = self._source.facts.copy()
-            self._payloads = np.where(self._facts["status"] == BlockStatus.OK, store.find(self._facts), np.uint64(0))
 
     def _cut(self, blocks: NDArray[np.uint64], output: Output) -> list[NDArray[np.intp]]:
         """Cuts the blocks of a plan into slices: larger ones if all payloads are on the device."""
@@ -209,6 +204,13 @@ class PlanDecoder:
         numbers = blocks.take(indexes)
         facts, payloads = self._facts.take(numbers.view(np.int64)), self._payloads.take(numbers.view(np.int64))
         absent = np.flatnonzero(payloads == 0)
+        if absent.size and self._source.facts is not None:
+            # slice by slice: meanwhile the device decodes the slices before
+            known = self._source.facts.take(numbers.take(absent).view(np.int64))
+            found = self._device.store.find(known)
+            facts.put(absent, known)
+            payloads.put(absent, found)
+            absent = absent[found == 0]
         staging = None
         if absent.size:
             missing = numbers.take(absent)
@@ -279,8 +281,7 @@ class PlanDecoder:
         staged = wait()
         each.facts.put(absent, staged)
         store, numbers = self._device.store, each.numbers.view(np.int64)
-        found = store.find(staged)  # another source may have them
-        if found.all():
+        if self._source.facts is None and (found := store.find(staged)).all():  # another source may have them
             each.payloads.put(absent, found)
             return _Kept(store.num_cleared, numbers[absent], staged, found)
         kept = store.reserve(pinned.size + PADDING)
@@ -312,9 +313,10 @@ class PlanDecoder:
         device, slot = self._device, each.slot
         array, base = output.memory(slot, each.indexes)
         content = array if output.in_place else slot.device("content", columns.content_size + PADDING)
-        tasks, sources, statuses, sizes, checksums, *of_pieces = slot.upload_columns(columns, content, base)
+        addresses, found = slot.upload_columns(columns, content, base)
+        tasks, sources, statuses, sizes, checksums, *of_pieces = addresses
         device.decode(columns.num_decoded, tasks, content, statuses)
         if self._verify and columns.has_checksums:  # blocks that the host decoded have none, and were checked there
             device.check(each.indexes.size, sources, sizes, checksums, statuses)
         device.gather(columns.num_pieces, sources, statuses, *of_pieces, array)
-        return statuses
+        return found

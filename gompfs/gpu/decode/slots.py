@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gompfs.gpu.decode.block_source import BlockSource
 
 
+_STATUSES = 2  # a number of Column in native/blocks/slice_columns.h
+
+
 class Arriving(NamedTuple):
     """Payloads of blocks from `first` to `last` of a source, perhaps with gaps."""
 
@@ -39,15 +42,19 @@ class DecodeSlot(Slot):
         self.arriving: Arriving | None = None
         """The payloads that will stay in device memory after the work is complete."""
 
-    def upload_columns(self, columns: SliceColumns, content: cupy.ndarray, base: int) -> list[cupy.ndarray]:
-        """Queues the copy of columns to device memory, in one piece. Returns their bytes there, in order.
+    def upload_columns(
+        self, columns: SliceColumns, content: cupy.ndarray, base: int
+    ) -> tuple[list[np.uint64], cupy.ndarray]:
+        """Queues the copy of columns to device memory, in one piece.
 
+        Returns their addresses there, in order, since views of all of them would take longer; and the statuses.
         Contents will be decoded to `content`. See SliceColumns.write for `base`.
         """
         pinned, on_device = self.pinned("columns", columns.size), self.device("columns", columns.size)
         columns.write(pinned.data, int(content.data.ptr), base)
         on_device.set(pinned, self.stream)
-        return [on_device[begin:end] for begin, end in columns.bounds]
+        start, bounds = int(on_device.data.ptr), columns.bounds
+        return [np.uint64(start + begin) for begin, _ in bounds], on_device[slice(*bounds[_STATUSES])]
 
     def end_with(
         self, statuses: cupy.ndarray, take: Callable[[NDArray[np.uint8]], None], arriving: Arriving | None

@@ -8,13 +8,12 @@ import sys
 _DECODE = """
 import resource
 from pathlib import Path
-from oracle.block import build_block
-from gompfs.codec import BlockStatus, Codec
+from gompfs.codec import BlockStatus, Codec, CodecOptions
 from gompfs.engine import select_engine
 
 content = bytes(range(256)) * 256
-block = build_block(Codec.STORED, content, content).data
 engine = select_engine("cpu", 64)
+block = select_engine("cpu", 1).encode_blocks(content, len(content), CodecOptions(Codec.GOMPRESSO_BYTE))[0].data
 out, expected = memoryview(bytearray(64 * len(content))), content * 64
 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + (20 << 20),) * 2)  # room for two stacks

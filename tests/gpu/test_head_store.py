@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tadoc_blocks import packed_blocks
+from tadoc_blocks import symbols_of_text
 from tadoc_heads import TadocHead, heads_of_texts, part_heads
 
 from gompfs._native.parts import SymbolTable
@@ -101,7 +101,7 @@ def heads() -> Heads:
 @pytest.fixture(scope="module")
 def tables() -> list[SymbolTable]:
     """Symbols of six parts of equal size."""
-    found = [packed_blocks([b"word_%d and_%d word_%d\n" % (n, n, n) * 20], 1 << 9, 1 << 9)[0].symbols for n in range(6)]
+    found = [symbols_of_text(b"word_%d and_%d word_%d\n" % (n, n, n) * 20) for n in range(6)]
     assert len({packed_size(table) for table in found}) == 1
     return found
 
@@ -234,12 +234,12 @@ def test_an_error_while_heads_are_opened(heads: Heads) -> None:
 
 
 def test_views_keep_the_symbols_alive() -> None:
-    symbols = packed_blocks([b"some words and some words\n" * 9], 1 << 9, 1 << 9)[0].symbols
+    symbols = symbols_of_text(b"some words and some words\n" * 9)
     expected, expansions, pool, code = pack_head(symbols).tobytes(), symbols.expansions, symbols.pool, symbols.code
     copies = [view.copy() for view in (expansions, pool, code)]
     assert not any(view.flags.writeable for view in (expansions, pool, code))
     del symbols
-    packed_blocks([b"other words\n" * 99], 1 << 9, 1 << 9)
+    symbols_of_text(b"other words\n" * 9)
     assert all(map(np.array_equal, (expansions, pool, code), copies))
     assert expected.endswith(copies[0].tobytes() + copies[1].tobytes())
     assert b"some words and some words\n" in copies[1].tobytes()
@@ -262,7 +262,7 @@ def test_words_of_a_segment() -> None:
 
 
 def test_symbols_have_numbers_of_their_own(tables: list[SymbolTable]) -> None:
-    again = packed_blocks([b"word_0 and_0 word_0\n" * 20], 1 << 9, 1 << 9)[0].symbols
+    again = symbols_of_text(b"word_0 and_0 word_0\n" * 20)
     assert len({table.number for table in (*tables, again)}) == 7
     stored = Heads(2)
     assert len({stored.words.number, *(head.number for head in stored.stored)}) == 3

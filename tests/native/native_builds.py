@@ -179,7 +179,7 @@ def run_cases_sanitized(module: str, *arguments: str) -> str:
     """Runs a module of the tests with the sanitized `kernel_library` and returns what it prints."""
     path = os.pathsep.join(path for path in sys.path if path)
     environment = {**sanitizer_environment(), "PYTHONMALLOC": "malloc", "PYTHONPATH": path}
-    program = [sys.executable, "-m", module, kernel_library(sanitized=True), *arguments]
+    program = [sys.executable, "-P", "-m", module, kernel_library(sanitized=True), *arguments]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

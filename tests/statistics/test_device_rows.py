@@ -118,10 +118,10 @@ def test_answers_that_cannot_be_copied_for_lack_of_memory(device: HostDevice, mo
 @pytest.mark.parametrize("settles", [False, True])
 def test_ranges_of_files(library: Path, monkeypatch: pytest.MonkeyPatch, settles: bool) -> None:
     """If one range of files does not fit, the rows of several are put together; some of them may be in files."""
-    case = texts(1)
+    case = texts(0)
     expected = [ask_cpu(case, question) for question in QUESTIONS]
     devices = [HostDevice(library, memory=100_000) for _ in range(2)]
-    room = max(share.forest.bytes_of_words for share in text_of(texts(1), *devices).shares)
+    room = max(share.forest.bytes_of_words for share in text_of(texts(0), *devices).shares)
     text = text_of(case, *devices, room=room)
     if settles:
         monkeypatch.setattr(DeviceRows, "num_bytes", property(lambda rows: 90_000 if rows._device else 0))

@@ -69,15 +69,18 @@ def open_heads(heads: Sequence[bytes], section: bytes) -> list[SymbolTable]:
 def packed_parts(
     files: Sequence[bytes], block_size: int, part_size: int
 ) -> tuple[list[tuple[bytes, list[bytes]]], bytes]:
-    """Returns the head and the blocks of each part that pack writes for files of text, and the section `words`."""
+    """Returns the head and the blocks of each part that pack writes for files of text, and the section `words`.
+
+    Parts that are smaller without a grammar are left out.
+    """
     rule = "identifiers"
     builder = PartsBuilder(WORD_RULE_KINDS[rule], word_characters(rule), block_size, part_size, 1, "/tmp")
     builder.add_files(files)
     builder.finish()
     parts = []
     while more := builder.next_parts():
-        parts += [(head, [block for block, _, _ in blocks]) for head, blocks in more]
-    assert all(head for head, _ in parts), "a part is not stored as a grammar"
+        parts += [(head, [block for block, _, _ in blocks]) for head, blocks in more if head]
+    assert parts, "all parts are smaller without a grammar"
     return parts, builder.word_section()
 
 
@@ -92,12 +95,26 @@ def packed_blocks(files: Sequence[bytes], block_size: int, part_size: int) -> li
     ]
 
 
+def symbols_of_text(text: bytes) -> SymbolTable:
+    """Returns the symbols of a part of one file."""
+    part = build_part([Piece(text)], block_size=1 << 9)
+    (table,) = open_heads([frame(Codec.HEAD, part.head, part.pool).data], GlobalTokens().section())
+    return table
+
+
+def short_files(rng: random.Random) -> list[bytes]:
+    """Returns files of few words, with separators of several kinds."""
+    words = [bytes(rng.choices(b"abcdefgh", k=rng.randint(1, 9))) for _ in range(40)]
+    pieces = [*words, *(b" " + word for word in words), b"\n", b"; ", b"  "]
+    return [b"".join(rng.choices(pieces, k=rng.randint(1, 20))) for _ in range(300)]
+
+
 @cache
 def blocks_of_texts() -> list[TadocBlock]:
     """Returns blocks of texts of several kinds, in small and large blocks and parts."""
     rng = random.Random(2)
     alice = (CORPUS / "carroll" / "alice29.txt").read_bytes()
-    short = [bytes(rng.choices(b"ab \n;", k=rng.randint(1, 40))) for _ in range(300)]
+    short = short_files(rng)
     long = [b"word" + b" " * 30_000 + b"next\n" + b"w" * 20_000 + b" x " + b"a b c d e f g h " * 5000, b" ", b"x"]
     return [
         *packed_blocks([alice[:30_000], alice[30_000:50_000]], 1 << 14, 1 << 15),

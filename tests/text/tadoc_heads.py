@@ -18,7 +18,7 @@ from oracle.sequences import DecodedPayload
 from oracle.sequences import Sequence as CodedSequence
 from payload_builder import build_bit
 from payloads import CORPUS
-from tadoc_blocks import PIECES, packed_parts
+from tadoc_blocks import PIECES, packed_parts, short_files
 from tadoc_builder import GlobalTokens, HeadPlan, build_part, make_code
 from tadoc_grammar import Grammar, Piece, Rule, Symbol, Token, make_grammar, tokens_of
 from test_tadoc_damage import GLOBAL, HEADS, sample
@@ -102,7 +102,7 @@ def heads_of_texts() -> list[TadocHead]:
     """Returns the heads that pack writes for texts of several kinds, with words that they share."""
     rng = random.Random(5)
     alice = (CORPUS / "carroll" / "alice29.txt").read_bytes()
-    short = [bytes(rng.choices(b"ab \n;", k=rng.randint(1, 40))) for _ in range(300)]
+    short = short_files(rng)
     long = [b"word" + b" " * 30_000 + b"next\n" + b"w" * 20_000 + b" x " + b"a b c d e f g h " * 5000]
     shared_prefixes = b"".join(b"p" * rng.randint(40, 90) + bytes(rng.choices(b"pqr", k=6)) + b"\n" for _ in range(700))
     found = []

@@ -6,13 +6,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tool_modules import tool_module
 from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.codec import Codec
@@ -20,19 +18,13 @@ from gompfs.codec import Codec
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "corpus"
 NOT_INSTALLED = "not installed"
-timing = tool_module("bench.timing")
 
 
-def run(tmp_path: Path, *arguments: str | Path, first: dict[str, Path] | None = None) -> list[dict[str, Any]]:
-    """Returns the tables that a command writes as JSON. Its printed output must name each table and the machine.
-
-    `first` maps environment variables with search paths to directories that are put first.
-    """
+def run(tmp_path: Path, *arguments: str | Path) -> list[dict[str, Any]]:
+    """Returns the tables that a command writes as JSON. Its printed output must name each table and the machine."""
     result = tmp_path / "result.json"
     command = [sys.executable, "-m", "tools.bench", *arguments, "--json", result]
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "TMPDIR": str(tmp_path)}
-    for name, directory in (first or {}).items():
-        environment[name] = os.pathsep.join([str(directory), environment[name]])
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text(), "a mount is left"
@@ -71,38 +63,6 @@ def test_compress(tmp_path: Path) -> None:
     assert rows["gompresso-bit-1"]["whole: ratio"] is None
 
 
-@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
-def test_compress_without_a_gpu(tmp_path: Path) -> None:
-    (table,) = run(tmp_path, "compress", CORPUS, "--device", "gpu")
-    assert "needs CuPy" in table["rows"]["not measured"][""]
-
-
-def test_slow_jobs_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "_SECONDS_OF_A_SLOW_JOB", 0.15)
-    runs = []
-    jobs = {"slow": lambda: (runs.append("slow"), time.sleep(0.2)), "fast": lambda: time.sleep(0.03)}
-    seconds = timing.interleave(jobs, 3)
-    assert runs == ["slow"]
-    assert 0.2 <= seconds["slow"] < 0.4
-    assert 0.03 <= seconds["fast"] < 0.15
-
-
-def test_ratio_counts_the_block_headers(tmp_path: Path) -> None:
-    noise = tmp_path / "noise"
-    noise.write_bytes(os.urandom(1 << 16))
-    (table,) = run(tmp_path, "ratio", noise)
-    assert table["rows"]["noise"]["gompresso-bit"] == (1 << 16) / ((1 << 16) + 32)
-
-
-def test_ratio_of_a_sample(tmp_path: Path) -> None:
-    (tmp_path / "tree" / "below").mkdir(parents=True)
-    (tmp_path / "tree" / "a").write_bytes(b"a" * (20 << 14))
-    (tmp_path / "tree" / "below" / "b").write_bytes(b"b" * (20 << 14))
-    (tmp_path / "tree" / "link").symlink_to("a")
-    (table,) = run(tmp_path, "ratio", tmp_path / "tree", "--block-size", "16384", "--every", "2")
-    assert table["rows"]["tree"]["MB"] == pytest.approx((16 + 8) * 16384 / 1e6)
-
-
 def test_stats(tmp_path: Path) -> None:
     """All ways to compute a statistic agree, including coreutils, on files with many kinds of ends."""
     (tmp_path / "tree/dir").mkdir(parents=True)
@@ -139,16 +99,6 @@ def test_stats_of_an_archive_with_other_words(tmp_path: Path, words: str) -> Non
     for rows in (compared["rows"], phases["rows"]):
         assert set(rows) == {"wordcount", "sequence_count"}
     assert all(("coreutils" in row) == (words == "whitespace") for row in compared["rows"].values())
-
-
-def test_nothing_to_measure(tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.touch()
-    command = [sys.executable, "-m", "tools.bench", "ratio", empty]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
-    assert done.returncode == 1
-    assert done.stderr == f"Error: {empty} holds no data\n"
 
 
 def test_decode(tmp_path: Path) -> None:
@@ -209,22 +159,6 @@ def test_size(tmp_path: Path) -> None:
     assert [(plot["kind"], plot["columns"]) for plot in table["plots"]] == [("points", ["MB", "random 4 KiB us"])]
 
 
-def test_size_of_peers_that_fail(tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    contents = {"zstd": 'case "$*" in -dcq*) exit 1;; *) exec cat;; esac', "mksquashfs": "exit 3"}
-    for program, content in contents.items():
-        (programs / program).write_text(f"#!/bin/sh\n{content}\n")
-        (programs / program).chmod(0o755)
-    options = ("--keep-caches", "--reads", "1", "--only", "tar.zst -3", "--only", "squashfs zstd 1 MiB")
-    (table,) = run(tmp_path, "size", CORPUS, *options, first={"PATH": programs})
-    zstd, squashfs = table["rows"]["tar.zst -3"], table["rows"]["squashfs zstd 1 MiB"]
-    assert zstd["ratio"] == pytest.approx(1, rel=0.1)
-    assert (zstd["read by"], zstd["first read ms"]) == ("failed", None)
-    assert (squashfs["MB"], squashfs["ratio"]) == ("failed", None)
-    assert sum("failed" in note for note in table["notes"]) == 2
-
-
 def test_dask(tmp_path: Path) -> None:
     (table,) = run(tmp_path, "dask", CORPUS, "--archives", "3", "--workers", "1", "--only", "sort", "--rounds", "1")
     assert table["rows"]["Dask, 1 worker"]["sort"] > 0
@@ -238,37 +172,6 @@ def test_start(tmp_path: Path) -> None:
     assert mounts["rows"]["gompfs"]["wall"] > 1
     for row in mounts["rows"].values():
         assert row["archive MB"] == NOT_INSTALLED or row["wall / gompfs"] > 0
-
-
-def test_packages_that_are_missing_are_listed(tmp_path: Path) -> None:
-    hidden = tmp_path / "hidden"
-    for package in ("lz4", "zstandard", "deflate"):
-        (hidden / package).mkdir(parents=True)
-        (hidden / package / "__init__.py").write_text("raise ImportError\n")
-    (ratios,) = run(tmp_path, "ratio", CORPUS, first={"PYTHONPATH": hidden})
-    corpus = ratios["rows"]["corpus"]
-    assert [corpus[codec] for codec in ("lz4hc-9", "zstd-3", "zstd-19")] == [NOT_INSTALLED] * 3
-    assert corpus["gompresso-byte / lz4hc-9"] is None
-    (speeds,) = run(tmp_path, "decode", "--rounds", "1", CORPUS, first={"PYTHONPATH": hidden})
-    assert [speeds["rows"][codec]["ratio"] for codec in ("lz4", "zstd-3", "libdeflate-6")] == [NOT_INSTALLED] * 3
-    assert "gompresso-byte / lz4" not in speeds["rows"]
-
-
-def test_failing_and_wrong_mounts_are_reported(tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for program in ("pzstd", "ratarmount"):
-        (programs / program).write_text("#!/bin/sh\necho no luck >&2; cat > /dev/null; exit 3\n")
-        (programs / program).chmod(0o755)
-    other = tmp_path / "other.gomp"
-    pack(other, CORPUS / "carroll")
-    options = ("--archive", other, "--keep-caches", "--rounds", "1")
-    (table,) = run(tmp_path, "mount", CORPUS, *options, first={"PATH": programs})
-    assert table["rows"]["ratarmount tar.zst"]["archive MB"] == "failed"
-    assert [note for note in table["notes"] if "ratarmount" in note and note.endswith("no luck")]
-    assert [note for note in table["notes"] if note.startswith("THE MOUNTS DISAGREE")]
-    assert table["rows"]["gompfs"]["archive MB"] == other.stat().st_size / 1e6
-    assert table["rows"]["gompfs"]["find"] > 0
 
 
 def test_grep(tmp_path: Path) -> None:
@@ -299,10 +202,3 @@ def test_epoch(tmp_path: Path) -> None:
     (table,) = run(tmp_path, "epoch", CORPUS, "--workers", "2", "--batch", "2", "--rounds", "1", "--only", "byte")
     assert {"gompresso-byte", "gompfs, mounted", "the files themselves"} <= set(table["rows"])
     assert all(row["files/s"] > 0 for row in table["rows"].values() if row["files/s"] != NOT_INSTALLED)
-
-
-def test_brackets_in_a_cell_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    report = tool_module("bench.report").Report("a table", ["seconds"])
-    report.add("gompfs", "needs CuPy: pip install 'gompfs[gpu-cuda13]'")
-    tool_module("bench.report").print_reports([report], {})
-    assert "'gompfs[gpu-cuda13]'" in capsys.readouterr().out

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import os
 import random
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,14 +29,10 @@ BLOCK_SIZE = 1 << 15
 EXPERIMENTS = tool_module("experiments").EXPERIMENTS
 CODECS = (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE)
 nested = tool_module("experiments.nested")
-meters = tool_module("experiments.meters")
 sweeps = tool_module("experiments.sweeps")
 tadoc = tool_module("experiments.tadoc")
-rounds = tool_module("experiments.rounds")
 report = tool_module("bench.report")
 plots = tool_module("bench.plots")
-c_libraries = tool_module("bench.c_libraries")
-matrix_corpus = tool_module("matrix_corpus")
 CORPUS = Path(ROOT, "examples", "corpus")
 
 
@@ -82,68 +74,6 @@ def test_rounds_of_a_row() -> None:
     assert nested.resolve_row([(1, 4, 3), (0, 5, 4), (0, 7, 20)], 100) == [11, 5]
     # Literals after a waiting match are not final either, since the high-water mark is below them.
     assert nested.resolve_row([(0, 4, 8), (0, 4, 4), (8, 4, 6)], 100) == [4, 4, 4]
-
-
-def test_table_of_rounds() -> None:
-    made_up = {
-        "short": rounds.Rounds(10, 12, [75, 25, *[0] * 30]),
-        "long": rounds.Rounds(10, 30, [50, 0, 50, *[0] * 29]),
-    }
-    table = rounds.tabulate_rounds("data", made_up)
-    assert table.rows == [("1", [75.0, 50.0]), ("2", [25.0, 0.0]), ("3", [0.0, 50.0])]
-    assert made_up["long"].average == 3
-    assert rounds.Rounds(1, 0, [0] * 32).percentages == []
-
-
-def make_package(root: Path, name: str, microjoules: int, largest: int) -> Path:
-    zone = root / name
-    zone.mkdir()
-    (zone / "energy_uj").write_text(f"{microjoules}\n")
-    (zone / "max_energy_range_uj").write_text(f"{largest}\n")
-    return zone / "energy_uj"
-
-
-def test_energy_of_the_cpu(tmp_path: Path) -> None:
-    assert meters.cpu_meter(tmp_path) is None
-    first = make_package(tmp_path, "intel-rapl:0", 9_000_000, 9_999_999)
-    make_package(tmp_path, "intel-rapl:0:0", 5, 10)
-    second = make_package(tmp_path, "intel-rapl:1", 0, 9_999_999)
-    meter = meters.cpu_meter(tmp_path)
-    assert meter() == 0
-    first.write_text("2000000\n")  # the counter has wrapped around
-    second.write_text("500000\n")
-    assert meter() == pytest.approx(3.5)
-    (tmp_path / "intel-rapl:1" / "max_energy_range_uj").unlink()
-    assert meters.cpu_meter(tmp_path) is None
-
-
-def test_power_by_counters_that_move_in_steps() -> None:
-    counters = {"GPU": lambda: time.perf_counter() * 200 // 10 * 10, "CPU": lambda: 7.0}
-    load = meters.measure_load(lambda: time.sleep(0.001), counters, 1.0)
-    assert load.watts["GPU"] == pytest.approx(200, rel=0.2)
-    assert load.watts["CPU"] is None
-    assert 0 < load.runs_per_second < 1000
-
-
-def test_energy_is_counted_above_rest() -> None:
-    table = report.Report("energy", list(meters.ENERGY_COLUMNS))
-    meters.add_rest(table, {"GPU": 100.0})
-    meters.add_load(table, "GPU codec", 3.5, 10**9, meters.Load(20.0, {"GPU": 300.0, "CPU": None}), {"GPU": 100.0})
-    meters.add_load(table, "CPU codec", 3.5, 10**9, meters.Load(20.0, {}), {"GPU": 100.0})
-    both = meters.Load(2.0, {"GPU": 99.0, "CPU": 60.0})
-    meters.add_load(table, "both", 3.5, 10**9, both, {"GPU": 100.0, "CPU": 50.0})
-    unknown = meters.NOT_READABLE
-    assert table.rows == [
-        ("at rest", [None, None, 100.0, None, unknown, None]),
-        ("GPU codec", [3.5, 20.0, 300.0, 10.0, unknown, None]),
-        ("CPU codec", [3.5, 20.0, None, None, unknown, None]),
-        ("both", [3.5, 2.0, 99.0, 0.0, 60.0, 5.0]),
-    ]
-
-
-def test_rest_of_a_machine() -> None:
-    found = meters.measure_rest({"GPU": lambda: time.perf_counter() * 50, "CPU": lambda: 7.0}, 1.0)
-    assert found == {"GPU": pytest.approx(50, rel=0.2)}
 
 
 @pytest.mark.parametrize("name", ["carroll/alice29.txt", "nested"])
@@ -226,40 +156,6 @@ def test_tables_of_tadoc(tmp_path: Path) -> None:
     assert all(row["sequential TADOC"] > 0 for row in compared["rows"].values())
 
 
-def test_matrix() -> None:
-    """Columns ascend, rows lie below the diagonal and ascend in a column, and the header has the number of entries."""
-    file = io.BytesIO()
-    matrix_corpus.write_matrix(file, 300, seed=1)
-    head, size, *lines = file.getvalue().splitlines()
-    assert head == b"%%MatrixMarket matrix coordinate pattern symmetric"
-    assert list(map(int, size.split())) == [300, 300, len(lines)]
-    entries = [tuple(map(int, reversed(line.split()))) for line in lines]
-    assert entries == sorted(set(entries))
-    assert all(1 <= column < row <= 300 for column, row in entries)
-    again = io.BytesIO()
-    matrix_corpus.write_matrix(again, 300, seed=2)
-    assert again.getvalue() != file.getvalue()
-
-
-@pytest.mark.parametrize("name", ["lz4", "lz4-9", "snappy", "zstd-3", "libdeflate-6", "zlib-6"])
-def test_codecs_of_c_libraries(name: str) -> None:
-    codec = c_libraries.library_codecs([name])[name]
-    if codec is None:
-        pytest.skip(f"no library for {name}")
-    content = Path(CORPUS, "carroll", "alice29.txt").read_bytes()
-    with ThreadPoolExecutor(2) as executor:
-        blocks = c_libraries.CompressedBlocks(codec, content, 40_000, executor)
-        assert not blocks.is_right()
-        blocks.decode()
-        assert blocks.is_right()
-        assert 1.4 < len(content) / blocks.compressed_size < 3.5
-        broken = replace(codec, decompress=lambda *_: False)
-        with pytest.raises(ValueError, match="failed to decode"):
-            c_libraries.CompressedBlocks(broken, content, 40_000, executor).decode()
-        with pytest.raises(ValueError, match="failed to compress"):
-            c_libraries.CompressedBlocks(replace(codec, compress=lambda *_: 0), content, 40_000, executor)
-
-
 def test_plots(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     table = report.Report("made up: GB/s, medians of 7", ["ratio", "SC", "pieces"])
@@ -282,18 +178,6 @@ def test_plots(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for file in files:
         assert (tmp_path / "later" / file.name).read_bytes() == file.read_bytes()
-
-
-def test_tables_from_json() -> None:
-    table = report.Report("title", ["a", "b"], [("row", [1.5, None]), ("other", ["failed", 2])])
-    table.plots = [report.Plot("name", "bars", ("a", "b"), "x", "y")]
-    assert report.Report.from_json(json.loads(json.dumps(table.as_json()))) == table
-
-
-def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots, "find_spec", lambda _: None)
-    with pytest.raises(plots.click.ClickException, match="needs matplotlib"):
-        plots.require_matplotlib()
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")

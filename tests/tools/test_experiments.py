@@ -204,7 +204,7 @@ def test_all_experiments(tmp_path: Path) -> None:
     for table in written["tables"][3:5]:
         for payload, row in table["rows"].items():
             assert row["pieces"] > row["SC"] > 0
-            assert 1 <= row["rounds of MRR"] < 32
+            assert 0 < row["rounds of MRR"] < 32  # rows without a match need none
             assert (row["DE"] is None) == (payload == "without DE")
     for table in written["tables"][6:8]:
         for depth, row in table["rows"].items():

@@ -22,7 +22,7 @@ from gompfs.errors import GompfsError
 from gompfs.index.reader import IndexReader
 from gompfs.verify import archive_check
 
-NUM_MUTANTS = 60
+NUM_MUTANTS = 40
 
 
 def campaign(tmp_path: Path, **options: object) -> Result:

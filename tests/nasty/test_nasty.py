@@ -20,8 +20,8 @@ from nasty_trees import make_tree
 from gompfs.archive import Archive
 from gompfs.statistics.report import Report
 
-NUM_TREES = 120
-NUM_GROUPS = 8
+NUM_TREES = 60
+NUM_GROUPS = 4
 _GIB = 1 << 30
 _GOMPFS = (sys.executable, "-P", "-m", "gompfs")
 

@@ -15,7 +15,7 @@ from asked_daemon import Asked, is_answered, peak_of, seconds_until_answered
 from tree_helpers import pack
 
 from gompfs.cli.application import run
-from gompfs.mount.answer_cache import MAX_BYTES, MAX_TEMPORARY_FILES, AnswerCache
+from gompfs.mount.answer_cache import MAX_TEMPORARY_FILES, AnswerCache
 from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.virtual_files import VirtualFile
 from gompfs.search.messages import Message, send
@@ -166,12 +166,19 @@ def keep(cache: AnswerCache, kept: dict[bytes, VirtualFile], path: bytes, file: 
         kept.pop(dropped).close()
 
 
-def test_the_bytes_of_answers_are_limited() -> None:
+@pytest.fixture
+def max_bytes(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The limit of the bytes that are kept, which is small here."""
+    monkeypatch.setattr("gompfs.mount.answer_cache.MAX_BYTES", 4 << 20)
+    return 4 << 20
+
+
+def test_the_bytes_of_answers_are_limited(max_bytes: int) -> None:
     """Not only their number, as was the case."""
     cache, kept = AnswerCache(), dict[bytes, VirtualFile]()
     for number in range(8):
-        keep(cache, kept, b"%d" % number, made(MAX_BYTES // 5))
-        assert sum(each.num_bytes for each in kept.values()) <= MAX_BYTES
+        keep(cache, kept, b"%d" % number, made(max_bytes // 5))
+        assert sum(each.num_bytes for each in kept.values()) <= max_bytes
     assert list(kept) == [b"%d" % number for number in range(3, 8)]
     for file in kept.values():
         file.close()
@@ -186,9 +193,9 @@ def test_the_descriptors_of_answers_are_limited() -> None:
         file.close()
 
 
-def test_an_answer_that_is_read_is_kept() -> None:
+def test_an_answer_that_is_read_is_kept(max_bytes: int) -> None:
     """It is larger than all that is kept for later."""
-    cache, large, small = AnswerCache(), made(MAX_BYTES + 1), made(10)
+    cache, large, small = AnswerCache(), made(max_bytes + 1), made(10)
     assert cache.use(b"large", large) == []
     large.read(0, 10)
     assert cache.use(b"small", small) == []

@@ -35,6 +35,7 @@ def _same_directory() -> Iterator[None]:
 def _gpu_decodes_small_batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the engine `gpu` decode the small batches of tests that need a GPU."""
     if request.node.get_closest_marker("gpu"):
+        pytest.importorskip("cupy")
         monkeypatch.setattr("gompfs.engine.gpu.GpuEngine.least_decoded", 0)
 
 

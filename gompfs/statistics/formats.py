@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Format(Enum):
-    """The formats of statistics. The value is the suffix of such files too."""
+    """The formats of statistics. Each value is also the suffix of the names of such files."""
 
     TEXT = "text"
     """Lines of fields, separated by tabs."""

@@ -37,8 +37,8 @@ class BlockStaging {
                  MutableBytes out, unsigned num_threads);
 
     // Takes part in the work until all of it is done. A block that ends after the end of the file
-    // has a bad header. Throws std::system_error if the file cannot be read, and Cancelled. What is
-    // known of a block that is not ok is only its status; the rest is zeros.
+    // has a bad header. Throws std::system_error if the file cannot be read, and Cancelled. Of
+    // a block that is not ok, only the status is set; all other facts are 0.
     const std::vector<BlockFacts>& wait();
 
   private:

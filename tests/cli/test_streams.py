@@ -167,7 +167,10 @@ def test_messages_have_paths_as_they_were_typed(gompfs, archive):
         (("completion",), "Choose from: bash, zsh, fish. See"),
         (("bench", "--seconds", "x", "a.gomp"), "'x' is not a number of at least 0."),
         (("bench", "--seconds", "-1", "a.gomp"), "'-1' is not a number of at least 0."),
-        (("pack", "--level", "77", "tree", "a.gomp"), "'77' is not a whole number from 1 to 8."),
+        (("pack", "--level", "0", "tree", "a.gomp"), "'0' is not a whole number from 1 to 8."),
+        (("pack", "--level", "9", "tree", "a.gomp"), "'9' is not a whole number from 1 to 8."),
+        (("grep", "-j", "1025", "x", "a.gomp"), "'1025' is not a whole number from 0 to 1024."),
+        (("verify", "-j", "-1", "a.gomp"), "'-1' is not a whole number from 0 to 1024."),
     ],
 )
 def test_usage_errors_are_in_words(gompfs, arguments, words):
@@ -176,3 +179,15 @@ def test_usage_errors_are_in_words(gompfs, arguments, words):
     assert result.status == 2
     assert words in result.error_line
     assert "\t" not in result.error_line
+
+
+@pytest.mark.parametrize("jobs", ["0", "1", "1023", "1024"])
+def test_the_number_of_threads(gompfs, archive, tree, jobs):
+    """Every command that decodes or encodes has the option, with the same limits."""
+    for command in (("cat", "-j", jobs, archive, "z.txt"), ("grep", "-j", jobs, "--files", archive)):
+        assert gompfs(*command).status == 0
+    assert gompfs("verify", "-q", "-j", jobs, archive).status == 0
+    assert gompfs("extract", "-q", "-j", jobs, "-C", "out", archive, "z.txt").status == 0
+    assert gompfs("pack", "-q", "-f", "-j", jobs, "tree", "again.gomp").status == 0
+    assert gompfs("add", "-q", "-j", jobs, "tree", "again.gomp").status == 0
+    assert gompfs("repack", "-q", "-j", jobs, "again.gomp", "new.gomp").status == 0

@@ -116,6 +116,17 @@ def make_parts(archive: Path, root: Path) -> None:
     write_words(archive, seen, "whitespace")
 
 
+def _pack_generation(archive: Path, folder: Path, number: int, options: PackOptions) -> dict[bytes, Seen]:
+    """Packs a folder as the generation `number` of the archive, from 1, and returns what is in the folder."""
+    settle_times(folder, TIME_NS + number)
+    sources, engine = [open_source(folder)], select_engine("cpu")
+    if number == 1:
+        pack_archive(sources, archive, options, engine=engine)
+    else:
+        add_to_archive(archive, sources, options, engine=engine)
+    return list_directory(folder)
+
+
 def make_generations(archive: Path, root: Path) -> None:
     """Packs text as grammars, then adds generations of other codecs, which replace files."""
     rng = random.Random("golden generations")
@@ -133,16 +144,9 @@ def make_generations(archive: Path, root: Path) -> None:
         PackOptions(Codec.GOMPRESSO_BIT, dependency_elimination=True),
         PackOptions(Codec.STORED),
     )
-    engine = select_engine("cpu")
     seen = {}
     for number, options in enumerate(each, 1):
-        folder = root / f"{number}"
-        settle_times(folder, TIME_NS + number)
-        if number == 1:
-            pack_archive([open_source(folder)], archive, options, engine=engine)
-        else:
-            add_to_archive(archive, [open_source(folder)], options, engine=engine)
-        seen.update(list_directory(folder))
+        seen.update(_pack_generation(archive, root / f"{number}", number, options))
         if number > 1 and b"replaced-too" in seen:
             seen[b"replaced-too"] = seen[b"replaced-too"]._replace(inode=b"replaced-too")
         suffix = "" if number == len(each) else f"-{number}"
@@ -206,16 +210,9 @@ def make_dictionary(archive: Path, root: Path) -> None:
         PackOptions(Codec.GOMPRESSO_BIT, level=8, dependency_elimination=True),
         PackOptions(),
     )
-    engine = select_engine("cpu")
     seen = {}
     for number, options in enumerate(each, 1):
-        folder = root / f"{number}"
-        settle_times(folder, TIME_NS + number)
-        if number == 1:
-            pack_archive([open_source(folder)], archive, options, engine=engine)
-        else:
-            add_to_archive(archive, [open_source(folder)], options, engine=engine)
-        seen.update(list_directory(folder))
+        seen.update(_pack_generation(archive, root / f"{number}", number, options))
     write_manifest(archive, seen, "A dictionary of two blocks, which parts of three segments use.")
     write_words(archive, seen, "identifiers")
 

@@ -44,7 +44,7 @@ class StoredBlocks(Protocol):
         """Returns the descriptor of the file, which the caller closes, or something else if it is not local."""
 
     def read_compressed(self, numbers: Sequence[int]) -> list[memoryview]:
-        """Returns blocks of the stream by ascending numbers, not checked."""
+        """Returns the compressed blocks with these ascending numbers. Nothing in them is checked."""
 
 
 class StoredArchive(Protocol):

@@ -53,7 +53,7 @@ class BufferSource:
         self.num_parts = len(self._symbols)
 
     def _note(self, symbols: Sequence[SymbolTable | StoredHead | None]) -> None:
-        """Notes what each block needs."""
+        """Numbers the heads and dictionaries, and records for each block the one that it needs to be decoded."""
         numbers: dict[int, int] = {}
         for index, each in enumerate(symbols):
             if each is None:

@@ -44,7 +44,7 @@ _OPENING_SHARE = 4
 
 
 class Device:
-    """One GPU: its kernels, its slots (which work concurrently), and its stores. Its lock is held by its users."""
+    """One GPU: its kernels, its slots, which work concurrently, and its stores. Callers hold its lock."""
 
     def __init__(self, number: int, options: GpuOptions, num_threads: int = 1) -> None:
         """Uses CUDA device `number`, and `num_threads` host threads to check heads of parts.

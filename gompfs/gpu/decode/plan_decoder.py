@@ -5,14 +5,14 @@ ranges of files for `read_many`, whole blocks for searches and for memory of the
 which pass through the slots of the device. For each slice, blocks whose payloads are not in device memory are read and
 checked by host threads, straight into pinned memory, while this thread queues the slices before; then they are copied
 to the device. There, kernels decode them into memory of the slot, and move the pieces to the output; or they decode
-them to their targets in the output. Stored blocks need no decoding: their pieces come from the payload. At last the
-output says what to do (outputs.py): contents for the host are copied there.
+them to their targets in the output. Stored blocks need no decoding: their pieces come from the payload. Finally the
+output (outputs.py) copies contents that belong in memory of the host.
 
-Where payloads may stay in device memory, the next read of the block only needs its number: the host does nothing for
-each block but index arrays.
+If a payload stays in device memory, the next read of its block only needs the number of the block: the host only
+indexes arrays.
 
-Everything is queued on the streams of the slots, which wait for the stream of the caller, and which that stream waits
-for. The host waits only where a slot is used again that is still at work.
+All work is queued on the streams of the slots. They wait for the stream of the caller, and then that stream waits for
+them. The host waits only for a slot that it needs again and that is still at work.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from oracle.block import check_block
 
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.codec.codecs import Codec

@@ -22,7 +22,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from gompfs.gpu.device.compiled_kernels import archive_name, compiled_folder, member_name
-from gompfs.gpu.device.kernels import compile_options, kernel_folder, read_source
+from gompfs.gpu.device.kernel_sources import compile_options, kernel_folder, read_source
 
 # A cubin also runs on GPUs with a higher minor number: that of 10.0 on 10.3, that of 12.0 on 12.1.
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from gompfs._native.blocks import FailureReason, ReadFailure, StoredSizes
-from gompfs._native.parts import PartHeads
+from gompfs._native.text import PartHeads
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, BlockService
 from gompfs.archive.entries import Entries
 from gompfs.archive.part_heads import open_part_heads

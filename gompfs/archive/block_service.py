@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 
 from gompfs._native.blocks import BlockReader, ReadFailure
-from gompfs._native.parts import PartHeads
+from gompfs._native.text import PartHeads
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gompfs._native.parts import PartHeads
+from gompfs._native.text import PartHeads
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.constants import MAX_HEAD_PAYLOAD
 from gompfs.codec.stored_head import StoredHead, StoredWords
@@ -15,7 +15,7 @@ from gompfs.format import ArchiveFile, for_native
 from gompfs.model import WORD_SECTION, PartKind, Section, Segment, is_dictionary
 
 if TYPE_CHECKING:
-    from gompfs._native.parts import SymbolTable
+    from gompfs._native.text import SymbolTable
     from gompfs.codec.block import Buffer
 
 BlockRanges = tuple["memoryview[int]", "memoryview[int]"]

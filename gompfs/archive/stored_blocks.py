@@ -24,7 +24,7 @@ from gompfs.format import ArchiveFile, for_native
 from gompfs.model import BlockTable, PartKind, Section, Segment
 
 if TYPE_CHECKING:
-    from gompfs._native.parts import PartHeads
+    from gompfs._native.text import PartHeads
     from gompfs.codec.block import Buffer
     from gompfs.engine.base import PartSymbols
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from gompfs.cli.statistic_output import OutputForm
-    from gompfs.dask import SearchOutput
+    from gompfs.integrations.dask import SearchOutput
     from gompfs.search.query import SearchQuery
     from gompfs.statistics.tasks import Task
 
@@ -46,7 +46,7 @@ def print_statistic_of_cluster(
     from gompfs.statistics.report import FixedReport
 
     with _connected(scheduler) as client:
-        from gompfs.dask import stats_output
+        from gompfs.integrations.dask import stats_output
 
         task_graph = stats_output(archives, name, top=top, ngram_length=ngram_length, engine=engine)
         text, warnings = client.compute(task_graph).result()
@@ -61,7 +61,7 @@ def search_on_cluster(
 ) -> Iterator[SearchOutput]:
     """Yields what a search prints for each archive, in their order. Raises GompfsError."""
     with _connected(scheduler) as client:
-        from gompfs.dask import grep_outputs
+        from gompfs.integrations.dask import grep_outputs
 
         futures = client.compute(grep_outputs(archives, query, engine=engine, num_threads=num_threads))
         for future in futures:

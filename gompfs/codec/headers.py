@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec.block import Buffer
 from gompfs.codec.stored_head import StoredHead
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # NumPy is imported for types only
     import numpy as np
     from numpy.typing import NDArray
 
-    from gompfs._native.parts import SymbolTable
+    from gompfs._native.text import SymbolTable
 
     Tokens: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint8]]
     """The words and separators of a section `words`, see PartHeads.words."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # imported for types only: most uses of an engine need no acc
     from typing import TypeAlias
 
     from gompfs._native.codec import Dictionary
-    from gompfs._native.parts import SymbolTable
+    from gompfs._native.text import SymbolTable
     from gompfs.codec.stored_head import StoredHead
     from gompfs.gpu.accelerator import Accelerator
 

@@ -13,7 +13,7 @@ from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
-    from gompfs._native.parts import SymbolTable
+    from gompfs._native.text import SymbolTable
     from gompfs.engine.base import PartSymbols
 
 _STATUSES = tuple(BlockStatus)

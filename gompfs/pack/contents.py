@@ -17,7 +17,6 @@ from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, Codec, CodecOptio
 from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
 from gompfs.errors import display_path
-from gompfs.grammar import PROBE_SIZE, is_text
 from gompfs.index.writer import IndexWriter
 from gompfs.model import WORD_SECTION, Extent, WrittenBlock, WrittenPart
 from gompfs.options import PackOptions
@@ -26,6 +25,7 @@ from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.pack.stream import BlockWriter, StreamWriter
 from gompfs.pack.text_parts import TextParts
+from gompfs.text import PROBE_SIZE, is_text
 from gompfs.threads import default_threads, threads_limited_to
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from gompfs._native.parts import check_word_section
+from gompfs._native.text import check_word_section
 from gompfs.archive import Archive
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus

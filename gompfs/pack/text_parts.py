@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gompfs._native.parts import PartsBuilder
+from gompfs._native.text import PartsBuilder
 from gompfs.codec import Codec, EncodedBlock
 from gompfs.codec.block import parse_block_header
-from gompfs.grammar.grammar import WORD_RULE_KINDS
-from gompfs.grammar.word_characters import word_characters
 from gompfs.model import PartKind
+from gompfs.text.grammar import WORD_RULE_KINDS
+from gompfs.text.word_characters import word_characters
 from gompfs.threads import default_threads
 
 if TYPE_CHECKING:

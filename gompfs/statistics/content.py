@@ -13,10 +13,10 @@ from gompfs.archive.index_arrays import all_extents
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
-from gompfs.grammar import PROBE_SIZE, is_text
 from gompfs.model import WORD_RULES
 from gompfs.statistics.content_layout import TextLayout, locate_text, outside, union
 from gompfs.statistics.grammar_cache import segments_with_grammars
+from gompfs.text import PROBE_SIZE, is_text
 
 _BATCH_BYTES = 16 << 20
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs._native.parts import PlainText
-from gompfs.grammar import Grammar
-from gompfs.grammar.grammar import WORD_RULE_KINDS
-from gompfs.grammar.word_characters import word_characters
+from gompfs._native.text import PlainText
 from gompfs.statistics.content import ContentText
+from gompfs.text import Grammar
+from gompfs.text.grammar import WORD_RULE_KINDS
+from gompfs.text.word_characters import word_characters
 from gompfs.threads import default_threads
 
 _TEXT_OF_GRAMMAR = 512 << 20

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gompfs._native import statistics as _statistics
-from gompfs._native.grammar import WordRule
+from gompfs._native.text import WordRule
 from gompfs.errors import ArchiveFormatError, OptionError, StatsUnavailableError
 from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.paths import escape_path, files_in_order
@@ -21,9 +21,9 @@ from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.grammar import Grammar
     from gompfs.statistics.source import StatsSource
     from gompfs.statistics.text_in_parts import TextInParts
+    from gompfs.text import Grammar
 
 DEFAULT_FILES = 10
 """How many files each document gets if the query has no limit."""
@@ -108,7 +108,7 @@ def _new_set(archive: Archive, length: int) -> _statistics.NgramSet:
         raise StatsUnavailableError(f"unknown word rule {rule!r}", archive=archive.path)
     characters = b""
     if rule == "letters":
-        from gompfs.grammar.word_characters import word_characters
+        from gompfs.text.word_characters import word_characters
 
         characters = word_characters(rule)
     return _statistics.NgramSet(length, WordRule[rule.upper()], characters)

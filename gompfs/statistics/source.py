@@ -13,11 +13,11 @@ from gompfs.statistics.traversal import Traversal
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.grammar import Grammar
     from gompfs.statistics.answering import Answering
     from gompfs.statistics.content import ContentText
     from gompfs.statistics.info import MountFacts
     from gompfs.statistics.query import StatsQuery
+    from gompfs.text import Grammar
 
 
 class StatsSource:

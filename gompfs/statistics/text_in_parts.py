@@ -9,8 +9,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
+from gompfs._native.text import WordRule, read_segment_grammar
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.words import max_word_bytes
 from gompfs.errors import ArchiveFormatError, CorruptBlockError
@@ -19,11 +19,11 @@ from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.grammar import Grammar
+    from gompfs.text import Grammar
 
 
 _EXTENT_FIELDS = 4
-_Arguments: TypeAlias = tuple[tuple[Any, ...], "array[int]", memoryview | bytes, int, _grammar.WordRule, bytes]
+_Arguments: TypeAlias = tuple[tuple[Any, ...], "array[int]", memoryview | bytes, int, WordRule, bytes]
 
 
 class TextInParts(NamedTuple):
@@ -45,10 +45,10 @@ class TextInParts(NamedTuple):
     word_rule: str
 
     def arguments(self) -> _Arguments:
-        """Returns the first arguments of read_parts_grammar in gompfs._native.grammar, for one call."""
-        rule, characters = _grammar.WordRule[self.word_rule.upper()], b""
+        """Returns the first arguments of read_segment_grammar in gompfs._native.text, for one call."""
+        rule, characters = WordRule[self.word_rule.upper()], b""
         if self.word_rule == "letters":
-            from gompfs.grammar.word_characters import word_characters
+            from gompfs.text.word_characters import word_characters
 
             characters = word_characters(self.word_rule)
         columns = (*self.columns_of_parts, self.texts, *self.columns_of_blocks)
@@ -64,11 +64,11 @@ class TextInParts(NamedTuple):
 
     def grammar(self) -> Grammar:
         """Returns the grammar of the text. Raises ArchiveFormatError if it is damaged."""
-        from gompfs.grammar import Grammar
+        from gompfs.text import Grammar
 
         try:
             num_threads = default_threads()
-            return Grammar(_grammar.read_parts_grammar(*self.arguments(), num_threads))
+            return Grammar(read_segment_grammar(*self.arguments(), num_threads))
         except ValueError as error:
             raise self.damaged(error) from None
 

@@ -14,9 +14,9 @@ from gompfs.statistics.traversal import Traversal
 from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
-    from gompfs.grammar import CountedWords
     from gompfs.statistics.query import StatsQuery
     from gompfs.statistics.source import StatsSource
+    from gompfs.text import CountedWords
 
 
 class SortOrder(Enum):
@@ -45,7 +45,7 @@ def _count_parts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Re
     text = text_in_parts(source.archive, source.archive.segments[0])
     inos = None
     if query.ino is not None:
-        from gompfs.grammar.grammar import ino_array
+        from gompfs.text.grammar import ino_array
 
         inos = ino_array(source.counted_inos(query))
     num_threads = default_threads()
@@ -59,8 +59,8 @@ def _count_parts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Re
 
 
 def _count_grammars(source: StatsSource, query: StatsQuery, how: Traversal) -> list[CountedWords]:
-    from gompfs.grammar import CountedWords
     from gompfs.statistics.content_words import content_word_counts
+    from gompfs.text import CountedWords
 
     inos = source.counted_inos(query)
     grammars = source.grammars()

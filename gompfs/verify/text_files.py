@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from gompfs.archive.archive import Archive
 from gompfs.archive.index_arrays import all_extents, file_sizes
 from gompfs.errors import CorruptBlockError
-from gompfs.grammar import PROBE_SIZE, is_text
 from gompfs.model import TEXT_KINDS, Problem, first_problems
 from gompfs.statistics.grammar_cache import has_text_parts
+from gompfs.text import PROBE_SIZE, is_text
 
 
 def check_text_files(archive: Archive, blocks_with_nul: Sequence[int]) -> Iterator[Problem]:

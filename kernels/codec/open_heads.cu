@@ -15,7 +15,7 @@
 //   another size, for another number of symbols than task.num_symbols, and for a workspace that is
 //   too small; the content of the head is then undefined. A kernel never traps and never writes
 //   outside of head and workspace.
-// Oracle: tests/oracle/head.py and native/parts/symbol_pool.cpp
+// Oracle: tests/oracle/head.py and native/text/symbol_pool.cpp
 //   (tests/kernels/test_head_kernel_on_host.py, test_gpu_heads.py).
 // Caller: HeadBatch.launch in gompfs/gpu/decode/head_opener.py.
 #include "codec/head.cuh"

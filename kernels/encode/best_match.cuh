@@ -1,5 +1,5 @@
 // The best match at a position of a block, found when a walk comes to it: the functions of
-// native/codec/best_match.h.
+// native/codec/parse/best_match.h.
 #pragma once
 
 #include "encode/parse_batch.cuh"

@@ -12,7 +12,7 @@
 // Shared memory: kEncodeBitBytes.
 // Requires: as encode_bit.cu.
 // Fails: never.
-// Oracle: native/codec/bit_costs.cpp (tests/kernels/parse_cases.py).
+// Oracle: native/codec/parse/bit_costs.cpp (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/bit_payload.cuh"
 #include "encode/parse_batch.cuh"

@@ -11,7 +11,7 @@
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 16 bytes after the content are readable.
 // Fails: never.
-// Oracle: native/codec/bit_candidates.h (tests/kernels/parse_cases.py).
+// Oracle: native/codec/parse/bit_candidates.h (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/parse_batch.cuh"
 #include "shared/ways.h"

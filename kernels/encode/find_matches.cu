@@ -1,5 +1,5 @@
 // Finds the best match at each position of a block, as BestMatches::best in
-// native/codec/best_match.h does; where there is none of four bytes, the best of three bytes.
+// native/codec/parse/best_match.h does; where there is none of four bytes, the best of three bytes.
 //
 // find_matches_narrow keeps the text and the links of a block in shared memory, where a search
 // follows a link in about 30 cycles. find_matches_wide leaves both in device memory, for blocks and
@@ -17,7 +17,7 @@
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 16 bytes after the content are readable.
 // Fails: never.
-// Oracle: native/codec/best_match.h (tests/kernels/parse_cases.py).
+// Oracle: native/codec/parse/best_match.h (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/parser.py.
 #include "encode/parse_batch.cuh"
 

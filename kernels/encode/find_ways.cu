@@ -1,5 +1,5 @@
 // Finds the cheapest ways from all positions of a block to its end.
-// native/codec/bit_backward_parser.cpp explains ways and finds the same.
+// native/codec/parse/bit_backward_parser.cpp explains ways and finds the same.
 //
 // The lanes of a warp search the segments of a block at the same time, each from its end to its
 // begin. A ring in shared memory has the costs of the next kRing positions of each lane; those of
@@ -15,7 +15,7 @@
 // Shared memory: a WaySearchShared for each warp.
 // Requires: the arrays of the pass before are not those that are written.
 // Fails: never.
-// Oracle: native/codec/bit_backward_parser.cpp (tests/kernels/parse_cases.py).
+// Oracle: native/codec/parse/bit_backward_parser.cpp (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/length_row.cuh"
 #include "encode/way_arrays.cuh"

@@ -10,7 +10,7 @@
 // Shared memory: none.
 // Requires: max_sequences is at least what most_sequences of gompfs/gpu/encode/parser.py returns.
 // Fails: never.
-// Oracle: native/codec/bit_backward_parser.cpp (tests/kernels/parse_cases.py).
+// Oracle: native/codec/parse/bit_backward_parser.cpp (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/backward_parser.py.
 #include "encode/way_arrays.cuh"
 #include "shared/packed_sequence.h"

@@ -1,5 +1,5 @@
 // Links each position of a block to the previous position with the same hash, as
-// native/codec/position_links.h does.
+// native/codec/parse/position_links.h does.
 //
 // A table has the last position with each hash. Warps take positions in order, 32 at a time. The
 // table gives the last position before the 32. Equal hashes among the 32 are found by claims: each
@@ -26,7 +26,7 @@
 //   blocks; 7 bytes after the content are readable. The tables of a hash have as many entries
 //   together as it has values. link_narrow: block_size is at most kMaxNarrowBlock.
 // Fails: never.
-// Oracle: native/codec/position_links.h (tests/kernels/parse_cases.py).
+// Oracle: native/codec/parse/position_links.h (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/parser.py.
 #include "encode/parse_batch.cuh"
 

@@ -3,9 +3,9 @@
 // A block is parsed in steps, a kernel each: sums of the costs of literals (sum_literal_costs.cu),
 // links between positions (link_positions.cu), and a walk that makes sequences, which searches
 // matches where it comes to (walk_segments.cu). To parse backwards, the best match at each position
-// is found before (find_matches.cu). The rules are those of native/codec/lazy_parser.cpp,
-// native/codec/bit_backward_parser.cpp and native/codec/best_match.h; constants and costs are in
-// shared/match_costs.h.
+// is found before (find_matches.cu). The rules are those of native/codec/parse/lazy_parser.cpp,
+// native/codec/parse/bit_backward_parser.cpp and native/codec/parse/best_match.h; constants and
+// costs are in shared/match_costs.h.
 #pragma once
 
 #include "shared/match_costs.h"

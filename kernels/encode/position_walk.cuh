@@ -1,5 +1,5 @@
 // The steps of the lazy parser from a position on, without dependency elimination: which matches it
-// searches and takes (native/codec/lazy_parser.cpp).
+// searches and takes (native/codec/parse/lazy_parser.cpp).
 #pragma once
 
 #include "encode/best_match.cuh"

@@ -10,7 +10,7 @@
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 7 bytes after the content are readable.
 // Fails: never.
-// Oracle: native/codec/literal_costs.cpp (tests/kernels/parse_cases.py).
+// Oracle: native/codec/parse/literal_costs.cpp (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/parser.py.
 #include "encode/parse_batch.cuh"
 #include "shared/cta_scan.cuh"

@@ -1,5 +1,5 @@
-// Cuts blocks into sequences without dependency elimination, as native/codec/lazy_parser.cpp does,
-// by walks from many positions at the same time.
+// Cuts blocks into sequences without dependency elimination, as native/codec/parse/lazy_parser.cpp
+// does, by walks from many positions at the same time.
 //
 // Between two sequences, all that the parser does later depends on its position and the last match
 // offset. Two walks that come to the same position with the same last offset therefore go on in the
@@ -32,7 +32,7 @@
 //   gompfs/gpu/encode/parser.py returns. steps_per_segment is at least one more than the most
 //   sequences that begin in a segment.
 // Fails: never.
-// Oracle: native/codec/lazy_parser.cpp (tests/kernels/parse_cases.py).
+// Oracle: native/codec/parse/lazy_parser.cpp (tests/kernels/parse_cases.py).
 // Caller: gompfs/gpu/encode/parser.py.
 #include "encode/position_walk.cuh"
 #include "shared/cta_scan.cuh"

@@ -1,4 +1,4 @@
-// The rules of the lazy parser that the CPU (native/codec/lazy_parser.cpp) and the kernels of
+// The rules of the lazy parser that the CPU (native/codec/parse/lazy_parser.cpp) and the kernels of
 // kernels/encode share, so that both cut a block into the same sequences: hashes, and the costs by
 // which matches are compared. All costs are integers.
 //

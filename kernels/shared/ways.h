@@ -1,6 +1,6 @@
 // The rules of the backward parser of gompresso-bit that the CPU
-// (native/codec/bit_backward_parser.cpp, which explains them) and the kernels of kernels/encode
-// share: limits, costs, and the layout of candidates, choices and repeats.
+// (native/codec/parse/bit_backward_parser.cpp, which explains them) and the kernels of
+// kernels/encode share: limits, costs, and the layout of candidates, choices and repeats.
 //
 // CUDA and C++ both include this file.
 #pragma once

@@ -16,13 +16,11 @@ void bind_decode_work(nanobind::module_& codec);
 // gompfs._native.gpu
 void bind_host_copy(nanobind::module_& gpu);
 
-// gompfs._native.grammar
-void bind_grammar(nanobind::module_& grammar);
-
-// gompfs._native.parts
-void bind_part_heads(nanobind::module_& parts);
-void bind_parts_builder(nanobind::module_& parts);
-void bind_plain_text(nanobind::module_& parts);
+// gompfs._native.text
+void bind_grammar(nanobind::module_& text);
+void bind_part_heads(nanobind::module_& text);
+void bind_parts_builder(nanobind::module_& text);
+void bind_plain_text(nanobind::module_& text);
 
 // gompfs._native.statistics
 void bind_corpus(nanobind::module_& statistics);

@@ -7,6 +7,7 @@
 
 #include "bindings/types.h"
 #include "codec/block_batch.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

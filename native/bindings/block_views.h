@@ -8,7 +8,7 @@
 
 #include "bindings/buffer_view.h"
 #include "bindings/types.h"
-#include "codec/codec.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

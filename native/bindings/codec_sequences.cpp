@@ -13,7 +13,7 @@
 #include "bindings/types.h"
 #include "codec/bit_codec.h"
 #include "codec/byte_codec.h"
-#include "codec/choose_parser.h"
+#include "codec/parse/choose_parser.h"
 #include "codec/payload.h"
 #include "common/little_endian.h"
 #include "shared/packed_sequence.h"
@@ -108,10 +108,10 @@ nb::bytes encode(const py::Buffer& content, const py::Buffer& sequences, CodecAr
 }  // namespace
 
 void bind_codec_sequences(nb::module_& codec) {
-    nb::class_<ParserSettings>(
-        codec, "ParserSettings",
-        "What a parser on a GPU must know: see native/codec/parser.h. Raises ValueError for a "
-        "level that does not exist.")
+    nb::class_<ParserSettings>(codec, "ParserSettings",
+                               "What a parser on a GPU must know: see native/codec/parse/parser.h. "
+                               "Raises ValueError for a "
+                               "level that does not exist.")
         .def(nb::new_(&settings_of), "codec"_a, "level"_a)
         .def_prop_ro("chain_length", [](const ParserSettings& s) { return s.effort.chain_length; })
         .def_prop_ro("nice_length", [](const ParserSettings& s) { return s.effort.nice_length; })

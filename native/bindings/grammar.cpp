@@ -1,5 +1,5 @@
-// The class gompfs._native.grammar.Grammar, the word rules, and the functions that make grammars.
-#include "grammar/grammar.h"
+// The class gompfs._native.text.Grammar, the word rules, and the functions that make grammars.
+#include "text/grammar.h"
 
 #include <nanobind/nanobind.h>
 
@@ -14,8 +14,8 @@
 #include "bindings/held_parts.h"
 #include "bindings/interruptible.h"
 #include "bindings/types.h"
-#include "grammar/tokenizer.h"
-#include "parts/parts_grammar.h"
+#include "text/segment_grammar.h"
+#include "text/tokenizer.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -29,8 +29,8 @@ Grammar* read_parts(const StoredText& parts, const py::Buffer& extents,
     const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);
     auto grammar = std::make_unique<Grammar>();
     run_interruptibly([&] {
-        *grammar = read_parts_grammar(held.parts, held.extents, held.words, held.max_word_bytes,
-                                      held.tokenizer, num_threads);
+        *grammar = read_segment_grammar(held.parts, held.extents, held.words, held.max_word_bytes,
+                                        held.tokenizer, num_threads);
     });
     return grammar.release();
 }
@@ -73,14 +73,14 @@ NewArray<std::uint64_t> inos(const Grammar& grammar) {
 
 }  // namespace
 
-void bind_grammar(nb::module_& grammar) {
-    grammar.attr("SPLITTER") = kSplitter;
-    nb::enum_<WordRule>(grammar, "WordRule",
+void bind_grammar(nb::module_& text) {
+    text.attr("SPLITTER") = kSplitter;
+    nb::enum_<WordRule>(text, "WordRule",
                         "What a word is, in the order of gompfs.model.WORD_RULES.")
         .value("WHITESPACE", WordRule::whitespace)
         .value("LETTERS", WordRule::letters)
         .value("IDENTIFIERS", WordRule::identifiers);
-    nb::class_<Grammar>(grammar, "Grammar", "The words of text, as a grammar.")
+    nb::class_<Grammar>(text, "Grammar", "The words of text, as a grammar.")
         .def_ro("word_rule", &Grammar::word_rule)
         .def_prop_ro("num_bytes", &Grammar::size_in_memory, "Size in memory.")
         .def(
@@ -98,8 +98,8 @@ void bind_grammar(nb::module_& grammar) {
              "Returns the inode numbers of the files of each part, one part after another.")
         .def("part_sizes", &part_sizes,
              "Returns for each part its number of files and its number of symbols.");
-    grammar.def(
-        "read_parts_grammar", &read_parts, "parts"_a, "extents"_a, "word_section"_a,
+    text.def(
+        "read_segment_grammar", &read_parts, "parts"_a, "extents"_a, "word_section"_a,
         "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a,
         nb::rv_policy::take_ownership,
         "Returns the grammar of the words of a segment whose text is stored in parts.\n\n"

@@ -14,16 +14,17 @@
 #include "bindings/buffer_view.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
-#include "parts/parts_grammar.h"
+#include "common/bytes.h"
+#include "text/segment_grammar.h"
 
 namespace gompfs {
 
-// The docstring of read_parts_grammar says what these are.
+// The docstring of read_segment_grammar says what these are.
 using StoredText =
     py::Tuple<ArchiveBytes, std::uint64_t, py::Buffer, py::Buffer, py::Buffer, py::Buffer,
               py::Buffer, py::Sequence<py::Buffer>, py::Buffer, py::Buffer>;
 
-// The arguments of gompfs._native.grammar.read_parts_grammar. Holds the buffers as long as it
+// The arguments of gompfs._native.text.read_segment_grammar. Holds the buffers as long as it
 // lives.
 class HeldParts {
   public:

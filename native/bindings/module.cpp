@@ -52,11 +52,10 @@ NB_MODULE(_native, module) {
         module, "codec", "Codecs: batches of blocks, encoded and decoded on several threads.",
         {gompfs::bind_decode_work, gompfs::bind_buffer_pool, gompfs::bind_codec_dictionary,
          gompfs::bind_codec_blocks, gompfs::bind_codec_sequences});
-    gompfs::add_submodule(module, "grammar", "Word grammars: read and checked on several threads.",
-                          {gompfs::bind_grammar});
-    gompfs::add_submodule(
-        module, "parts", "Parts of text that are stored as grammars.",
-        {gompfs::bind_part_heads, gompfs::bind_parts_builder, gompfs::bind_plain_text});
+    gompfs::add_submodule(module, "text",
+                          "Text: its words, word grammars, and parts that are stored as grammars.",
+                          {gompfs::bind_grammar, gompfs::bind_part_heads,
+                           gompfs::bind_parts_builder, gompfs::bind_plain_text});
     gompfs::add_submodule(module, "statistics", "Statistics of grammars, and their reports.",
                           {gompfs::bind_corpus, gompfs::bind_forest, gompfs::bind_line_formats,
                            gompfs::bind_merge_lines, gompfs::bind_overlap, gompfs::bind_postings,

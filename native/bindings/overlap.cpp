@@ -115,7 +115,7 @@ void bind_overlap(nb::module_& statistics) {
         .def("search_parts", &search_parts, "parts"_a, "extents"_a, "word_section"_a,
              "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a,
              "Searches text that is stored in parts: see "
-             "gompfs._native.grammar.read_parts_grammar.\n\n"
+             "gompfs._native.text.read_segment_grammar.\n\n"
              "Raises what search_grammar raises, and ValueError for damage.")
         .def("finish", &finish, "max_files"_a,
              "Returns for each document: how many of its n-grams occur, how often, and the files "

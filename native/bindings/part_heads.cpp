@@ -1,5 +1,5 @@
-// The classes gompfs._native.parts.PartHeads and SymbolTable.
-#include "parts/part_heads.h"
+// The classes gompfs._native.text.PartHeads and SymbolTable.
+#include "text/part_heads.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -129,8 +129,8 @@ void load_words(PartHeads& heads) {
 
 }  // namespace
 
-void bind_part_heads(nb::module_& parts) {
-    nb::class_<SharedSymbols>(parts, "SymbolTable",
+void bind_part_heads(nb::module_& text) {
+    nb::class_<SharedSymbols>(text, "SymbolTable",
                               "The symbols of a part, which its blocks refer to, or a dictionary, "
                               "which is a pool without symbols.\n\n"
                               "The arrays are views, which keep the symbols alive.")
@@ -153,7 +153,7 @@ void bind_part_heads(nb::module_& parts) {
                      "Bits 0 to 7 are the number of bits of the codeword (0 if the code is empty), "
                      "and bits 24 to 31 the class.");
     nb::class_<PartHeads>(
-        parts, "PartHeads",
+        text, "PartHeads",
         "The heads of an archive's parts, decoded when a block needs them. Thread-safe.")
         .def(
             "__init__", &init, "segments"_a, "file"_a, "capacity"_a, "num_threads"_a,

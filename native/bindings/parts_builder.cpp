@@ -1,5 +1,5 @@
-// The class gompfs._native.parts.PartsBuilder.
-#include "parts/parts_builder.h"
+// The class gompfs._native.text.PartsBuilder.
+#include "text/parts_builder.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
@@ -22,7 +22,7 @@
 #include "bindings/interruptible.h"
 #include "bindings/types.h"
 #include "common/contents.h"
-#include "parts/word_section.h"
+#include "text/word_section.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -123,13 +123,13 @@ void check_word_section(const py::Buffer& section, std::uint64_t max_bytes) {
 
 }  // namespace
 
-void bind_parts_builder(nb::module_& parts) {
-    parts.def(
+void bind_parts_builder(nb::module_& text) {
+    text.def(
         "check_word_section", &check_word_section, "section"_a, "max_bytes"_a,
         "Raises ValueError if a section `words` cannot be read, or if its words have more than "
         "`max_bytes` together.");
     nb::class_<PartsBuilder>(
-        parts, "PartsBuilder",
+        text, "PartsBuilder",
         "Builds the parts of a segment from the text of files, on several threads.")
         .def("__init__", &init, "word_rule"_a, "word_characters"_a, "block_size"_a, "part_size"_a,
              "num_threads"_a, "directory"_a, "max_shared_bytes"_a = ~std::uint32_t{0},

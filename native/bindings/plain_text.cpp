@@ -1,5 +1,5 @@
-// The class gompfs._native.parts.PlainText.
-#include "parts/plain_text.h"
+// The class gompfs._native.text.PlainText.
+#include "text/plain_text.h"
 
 #include <nanobind/nanobind.h>
 
@@ -38,8 +38,8 @@ Grammar* take(PlainText& text) {
 
 }  // namespace
 
-void bind_plain_text(nb::module_& parts) {
-    nb::class_<PlainText>(parts, "PlainText",
+void bind_plain_text(nb::module_& text) {
+    nb::class_<PlainText>(text, "PlainText",
                           "Cuts text that is not stored in parts into words. No two of its methods "
                           "may run at once.")
         .def("__init__", &init, "word_rule"_a, "word_characters"_a, "num_threads"_a,

@@ -150,13 +150,13 @@ void bind_report(nb::module_& statistics) {
                    "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "inos"_a.none(),
                    "by_count"_a, "top"_a, "num_threads"_a, nb::rv_policy::take_ownership,
                    "Returns lines of word, tab and count, of text that is stored in parts: see "
-                   "gompfs._native.grammar.read_parts_grammar.\n\n"
+                   "gompfs._native.text.read_segment_grammar.\n\n"
                    "Only the files `inos` are counted, or all. Raises ValueError, naming what is "
                    "wrong.");
     statistics.def("check_words_of_parts", &check_words, "parts"_a, "extents"_a, "word_section"_a,
                    "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a,
                    "Compares the words that are stored in parts with the words of their text, and "
-                   "with each other: see gompfs._native.grammar.read_parts_grammar. Raises "
+                   "with each other: see gompfs._native.text.read_segment_grammar. Raises "
                    "ValueError, naming what is wrong.");
 }
 

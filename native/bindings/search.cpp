@@ -20,8 +20,6 @@
 #include "bindings/types.h"
 #include "blocks/block_reader.h"
 #include "common/cancellation.h"
-#include "grammar/word_rule.h"
-#include "parts/part_heads.h"
 #include "search/archive_search.h"
 #include "search/files/file_filter.h"
 #include "search/files/file_list.h"
@@ -30,6 +28,8 @@
 #include "search/gpu/scanned_blocks.h"
 #include "search/match/matcher.h"
 #include "search/match/search_memory.h"
+#include "text/part_heads.h"
+#include "text/word_rule.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

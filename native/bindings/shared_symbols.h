@@ -1,4 +1,4 @@
-// The symbols of a part, as Python holds them: gompfs._native.parts.SymbolTable.
+// The symbols of a part, as Python holds them: gompfs._native.text.SymbolTable.
 #pragma once
 
 #include <memory>

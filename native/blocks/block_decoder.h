@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "codec/block.h"
-#include "codec/codec.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

@@ -29,6 +29,7 @@
 #include "blocks/range_plan.h"
 #include "blocks/read_ahead.h"
 #include "blocks/read_failure.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

@@ -16,9 +16,9 @@
 #include "blocks/block_cache.h"
 #include "blocks/read_failure.h"
 #include "codec/block.h"
-#include "codec/codec.h"
+#include "common/bytes.h"
 #include "common/decode_work.h"
-#include "parts/part_heads.h"
+#include "text/part_heads.h"
 
 namespace gompfs {
 

@@ -18,6 +18,7 @@
 #include "blocks/block_pieces.h"
 #include "codec/block_batch.h"
 #include "codec/codec.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

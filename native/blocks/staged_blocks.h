@@ -13,6 +13,7 @@
 
 #include "codec/block.h"
 #include "codec/block_batch.h"
+#include "common/bytes.h"
 #include "common/descriptor.h"
 #include "common/parallel.h"
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "codec/codec.h"
-#include "codec/parser.h"
+#include "codec/parse/parser.h"
 #include "codec/symbol_table.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

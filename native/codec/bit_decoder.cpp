@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "codec/bit_codec.h"
-#include "codec/bit_fields.h"
 #include "codec/bit_row.h"
-#include "codec/bit_stream.h"
-#include "codec/copy.h"
 #include "codec/huffman.h"
+#include "codec/parse/bit_fields.h"
 #include "codec/symbol_table.h"
+#include "common/bit_stream.h"
+#include "common/copy.h"
 #include "common/little_endian.h"
 #include "shared/format_constants.h"
 

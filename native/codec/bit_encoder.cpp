@@ -11,11 +11,11 @@
 #include <numeric>
 
 #include "codec/bit_codec.h"
-#include "codec/bit_fields.h"
-#include "codec/bit_stream.h"
-#include "codec/byte_counts.h"
 #include "codec/huffman.h"
+#include "codec/parse/bit_fields.h"
+#include "codec/parse/byte_counts.h"
 #include "codec/sub_blocks.h"
+#include "common/bit_stream.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {

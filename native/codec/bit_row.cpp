@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "codec/bit_stream.h"
-#include "codec/copy.h"
+#include "common/bit_stream.h"
+#include "common/copy.h"
 #include "shared/dictionary_addresses.h"
 
 #if defined(__x86_64__)

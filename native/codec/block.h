@@ -8,6 +8,7 @@
 
 #include "codec/codec.h"
 #include "codec/symbol_table.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

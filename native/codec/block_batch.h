@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codec/block.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

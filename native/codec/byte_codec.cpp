@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "codec/copy.h"
+#include "common/copy.h"
 #include "common/little_endian.h"
 #include "shared/format_constants.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "codec/bit_stream.h"
+#include "common/bit_stream.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {

@@ -1,9 +1,9 @@
 // The codecs of docs/format.md, and the options of an encoder.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
+
+#include "codec/parse/parser.h"
 
 namespace gompfs {
 
@@ -21,11 +21,6 @@ enum class Codec : std::uint8_t {
 // Larger groups compress less (docs/decisions/0001-groups-of-four.md).
 constexpr int kDefaultGroupSizeLog2 = 2;
 
-constexpr int kMinLevel = 1;
-constexpr int kMaxLevel = 8;
-
-class DictionarySearch;
-
 struct EncodeOptions {
     Codec codec;
     int level;  // kMinLevel (fastest) to kMaxLevel (smallest)
@@ -35,8 +30,5 @@ struct EncodeOptions {
     // With gompresso_bit: where matches may also come from. The encoder does not own it.
     const DictionarySearch* dictionary = nullptr;
 };
-
-using Bytes = std::span<const std::uint8_t>;
-using MutableBytes = std::span<std::uint8_t>;
 
 }  // namespace gompfs

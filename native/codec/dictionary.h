@@ -11,10 +11,10 @@
 #include <memory>
 #include <mutex>
 
-#include "codec/codec.h"
-#include "codec/copy.h"
-#include "codec/dictionary_search.h"
+#include "codec/parse/dictionary_search.h"
 #include "codec/symbol_table.h"
+#include "common/bytes.h"
+#include "common/copy.h"
 #include "shared/dictionary_addresses.h"
 
 namespace gompfs {

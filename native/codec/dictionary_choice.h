@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "codec/codec.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "codec/bit_stream.h"
+#include "common/bit_stream.h"
 
 namespace gompfs {
 

@@ -13,8 +13,8 @@
 // library.
 #include "codec/item_rows.h"
 
-#include "codec/copy.h"
 #include "codec/item_rows_avx512.h"
+#include "common/copy.h"
 
 namespace gompfs {
 namespace {

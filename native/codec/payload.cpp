@@ -7,7 +7,7 @@
 
 #include "codec/bit_codec.h"
 #include "codec/byte_codec.h"
-#include "codec/choose_parser.h"
+#include "codec/parse/choose_parser.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "codec/codec.h"
-#include "codec/parser.h"
+#include "codec/parse/parser.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

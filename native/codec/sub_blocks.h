@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-#include "codec/bit_stream.h"
+#include "common/bit_stream.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {

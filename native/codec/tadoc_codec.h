@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "codec/class_code.h"
-#include "codec/codec.h"
 #include "codec/symbol_table.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

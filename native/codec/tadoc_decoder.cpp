@@ -8,10 +8,10 @@
 #include <cstring>
 #include <span>
 
-#include "codec/copy.h"
 #include "codec/item_rows.h"
 #include "codec/sub_blocks.h"
 #include "codec/tadoc_codec.h"
+#include "common/copy.h"
 #include "common/little_endian.h"
 
 namespace gompfs {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "codec/codec.h"
+#include "common/bytes.h"
 
 namespace gompfs {
 

@@ -18,7 +18,6 @@
 #include "blocks/block_reader.h"
 #include "common/generator.h"
 #include "common/spares.h"
-#include "parts/part_heads.h"
 #include "search/content_cache.h"
 #include "search/files/file_list.h"
 #include "search/files/file_text.h"
@@ -26,6 +25,7 @@
 #include "search/match/matcher.h"
 #include "search/print/search_options.h"
 #include "search/search_result.h"
+#include "text/part_heads.h"
 
 namespace gompfs::search {
 

@@ -18,6 +18,7 @@
 #include "blocks/block_source.h"
 #include "blocks/file_layouts.h"
 #include "blocks/read_failure.h"
+#include "common/bytes.h"
 #include "search/file_walker.h"
 #include "search/files/text_decoder.h"
 #include "search/gpu/scanned_blocks.h"

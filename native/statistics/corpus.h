@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "grammar/grammar.h"
 #include "statistics/vocabulary.h"
+#include "text/grammar.h"
 
 namespace gompfs {
 

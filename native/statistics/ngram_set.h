@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "common/parallel.h"
-#include "grammar/tokenizer.h"
-#include "grammar/word_table.h"
+#include "text/tokenizer.h"
+#include "text/word_table.h"
 
 namespace gompfs {
 

@@ -11,13 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "parts/stored_parts.h"
-#include "parts/text_extents.h"
-#include "parts/word_section.h"
+#include "common/bytes.h"
 #include "statistics/document_overlaps.h"
 #include "statistics/ngram_set.h"
 #include "statistics/part_ngrams.h"
 #include "statistics/postings.h"
+#include "text/stored_parts.h"
+#include "text/text_extents.h"
+#include "text/word_section.h"
 
 namespace gompfs {
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "common/failures.h"
-#include "parts/head_tokens.h"
-#include "parts/opened_part.h"
-#include "parts/part_files.h"
-#include "parts/parts_grammar.h"
-#include "parts/token_check.h"
 #include "statistics/overlap.h"
+#include "text/head_tokens.h"
+#include "text/opened_part.h"
+#include "text/part_files.h"
+#include "text/segment_grammar.h"
+#include "text/token_check.h"
 
 namespace gompfs {
 namespace {

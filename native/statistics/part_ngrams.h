@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "grammar/grammar.h"
 #include "statistics/ngram_set.h"
 #include "statistics/rule_graph.h"
+#include "text/grammar.h"
 
 namespace gompfs {
 

@@ -19,8 +19,8 @@
 #include "common/cancellation.h"
 #include "common/failures.h"
 #include "common/parallel.h"
-#include "parts/part_words.h"
-#include "parts/token_check.h"
+#include "text/part_words.h"
+#include "text/token_check.h"
 
 namespace gompfs {
 namespace {

@@ -6,12 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "grammar/tokenizer.h"
-#include "parts/parts_grammar.h"
-#include "parts/stored_parts.h"
-#include "parts/word_section.h"
+#include "common/bytes.h"
 #include "statistics/counted_files.h"
 #include "statistics/counted_words.h"
+#include "text/segment_grammar.h"
+#include "text/stored_parts.h"
+#include "text/tokenizer.h"
+#include "text/word_section.h"
 
 namespace gompfs {
 
@@ -20,8 +21,8 @@ namespace gompfs {
 // format; to merge words that are would take longer than to count them.
 class PartsWordCounts : public CountedWords {
   public:
-    // See read_parts_grammar. Throws what that throws, and std::invalid_argument if there are 2^62
-    // words or more.
+    // See read_segment_grammar. Throws what that throws, and std::invalid_argument if there are
+    // 2^62 words or more.
     PartsWordCounts(const StoredParts& parts, std::span<const TextExtent> extents,
                     Bytes word_section, std::uint64_t max_word_bytes, const Tokenizer& tokenizer,
                     const CountedFiles& files, unsigned num_threads);

@@ -9,8 +9,8 @@
 
 #include "common/cancellation.h"
 #include "common/spill.h"
-#include "grammar/numbers.h"
 #include "statistics/corpus.h"
+#include "text/numbers.h"
 
 namespace gompfs {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "grammar/grammar.h"
+#include "text/grammar.h"
 
 namespace gompfs {
 

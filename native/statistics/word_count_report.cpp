@@ -11,7 +11,7 @@
 
 #include "common/cancellation.h"
 #include "common/parallel.h"
-#include "grammar/word_head.h"
+#include "text/word_prefix.h"
 
 namespace gompfs {
 namespace {
@@ -103,15 +103,15 @@ void WordCountReport::group_lines(bool by_count) {
 // Sorts lines by their words.
 void WordCountReport::sort_lines(std::span<std::uint32_t> lines) const {
     std::vector<std::string_view> words;
-    std::vector<WordHead> heads;
+    std::vector<WordPrefix> prefixes;
     for (const std::uint32_t word : lines) {
         words.push_back(words_->word(word));
-        heads.emplace_back(words.back(), static_cast<std::uint32_t>(heads.size()));
+        prefixes.emplace_back(words.back(), static_cast<std::uint32_t>(prefixes.size()));
     }
-    sort_heads(heads, words);
+    sort_prefixes(prefixes, words);
     const std::vector<std::uint32_t> unsorted(lines.begin(), lines.end());
-    std::transform(heads.begin(), heads.end(), lines.begin(),
-                   [&](const WordHead& head) { return unsorted[head.number]; });
+    std::transform(prefixes.begin(), prefixes.end(), lines.begin(),
+                   [&](const WordPrefix& prefix) { return unsorted[prefix.number]; });
 }
 
 // Sorts a group. A large one is put into buckets by first byte, which are sorted on all threads.

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "common/large_vector.h"
-#include "grammar/grammar.h"
 #include "statistics/counted_files.h"
 #include "statistics/counted_words.h"
 #include "statistics/vocabulary.h"
+#include "text/grammar.h"
 
 namespace gompfs {
 

@@ -29,7 +29,7 @@ from tree_helpers import PACKAGE_PARENT, add, pack
 
 from gompfs.archive import Archive
 from gompfs.errors import ArchiveFormatError, CorruptBlockError
-from gompfs.filesystem import GompfsFileSystem, StoredFile
+from gompfs.integrations.filesystem import GompfsFileSystem, StoredFile
 
 BLOCK_SIZE = 16 << 10
 
@@ -90,7 +90,7 @@ def test_the_entry_point() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     place = project["project"]["entry-points"]["fsspec.specs"]["gompfs"]
     module, _, name = place.rpartition(".")
-    assert (module, name) == (GompfsFileSystem.__module__, GompfsFileSystem.__name__)
+    assert getattr(importlib.import_module(module), name) is GompfsFileSystem
 
 
 def test_the_tree(fs: GompfsFileSystem, tree: Path) -> None:

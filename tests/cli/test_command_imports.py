@@ -19,7 +19,7 @@ finally:
     sys.stdout.buffer.write(b"\\0" + " ".join(sys.modules).encode())
 """
 _READERS_NEED_NO = {"numpy", "sqlite_utils", "mfusepy", "rich", "asyncio", "ctypes", "concurrent.futures", "logging"}
-_READERS_NEED_NO |= {"pathlib", "tempfile", "traceback", "gompfs.options", "gompfs.grammar", "gompfs.index.writer"}
+_READERS_NEED_NO |= {"pathlib", "tempfile", "traceback", "gompfs.options", "gompfs.text", "gompfs.index.writer"}
 
 
 def loaded_by(*arguments: str | Path) -> set[str]:
@@ -57,7 +57,7 @@ def test_reading_commands_need_no_numpy(archive: Path, arguments: tuple[str, ...
 def test_dask_is_imported_for_its_option_only(archive: Path, command: str) -> None:
     loaded = loaded_by("stats", archive, "wordcount") if command == "stats" else loaded_by("grep", "-q", "", archive)
     assert "gompfs.cli.cluster" in loaded
-    assert loaded.isdisjoint({"dask", "distributed", "fsspec", "gompfs.dask", "pyarrow"})
+    assert loaded.isdisjoint({"dask", "distributed", "fsspec", "gompfs.integrations.dask", "pyarrow"})
 
 
 def test_packing_needs_no_pandas(tree: Path, tmp_path: Path) -> None:

@@ -206,8 +206,8 @@ import os, signal, sys, threading, time
 from pathlib import Path
 
 from gompfs._native import statistics as _statistics
-from gompfs._native.grammar import WordRule
-from gompfs._native.parts import PlainText
+from gompfs._native.text import WordRule
+from gompfs._native.text import PlainText
 
 text = Path(sys.argv[1]).read_bytes()
 

@@ -33,10 +33,10 @@ from tree_helpers import Seen, list_directory
 from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
-from gompfs.grammar import is_text
 from gompfs.model import PartKind
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
+from gompfs.text import is_text
 
 TIME_NS = 1_600_000_000_123_456_789
 HOLE = 64 << 10

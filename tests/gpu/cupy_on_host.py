@@ -23,7 +23,7 @@ from host_device import HostDevice
 from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.stored_head import StoredHead
 

@@ -11,7 +11,7 @@ from payloads import CORPUS
 from test_dictionary_payloads import random_dictionary_payload
 
 from gompfs._native import codec as native
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
 from gompfs.engine import Engine, select_engine
 

@@ -10,7 +10,7 @@ import pytest
 from payloads import CORPUS
 from tadoc_blocks import TadocBlock, blocks_of_texts, crafted, damaged, highest_ranks, packed_blocks, random_blocks
 
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec import BlockStatus, Codec, CodecOptions
 from gompfs.engine import Engine, select_engine
 from gompfs.gpu.decode.head_store import packed_size

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tadoc_blocks import symbols_of_text
 from tadoc_heads import TadocHead, heads_of_texts, part_heads
 
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec import BlockStatus
 from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.gpu.decode.head_memory import head_memory

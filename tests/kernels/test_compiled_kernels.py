@@ -15,9 +15,9 @@ import pytest
 from cupy_on_host import cupy_on_host
 from tool_modules import tool_module
 
-from gompfs.gpu.device import kernels
+from gompfs.gpu.device import kernel_sources
 from gompfs.gpu.device.compiled_kernels import archive_name, compiled_folder, member_name, read_compiled
-from gompfs.gpu.device.kernels import kernel_folder, read_source
+from gompfs.gpu.device.kernel_sources import kernel_folder, read_source
 
 compile_kernels = tool_module("compile_kernels")
 KERNEL, OTHER = "reading/gather_pieces", "encode/check"
@@ -41,7 +41,7 @@ def installed(archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     folder = tmp_path / "gompfs" / "kernels"
     shutil.copytree(kernel_folder(), folder, ignore=shutil.ignore_patterns("host", "compiled"))
     shutil.copytree(archives, folder / "compiled")
-    monkeypatch.setattr(kernels, "_PACKAGE", tmp_path / "gompfs")
+    monkeypatch.setattr(kernel_sources, "_PACKAGE", tmp_path / "gompfs")
     assert compiled_folder() == folder / "compiled"
     return folder
 
@@ -83,13 +83,13 @@ def test_a_changed_header_makes_all_kernels_stale(installed: Path, caplog: pytes
     for header in headers:
         content = header.read_bytes()
         header.write_bytes(content + b"\n")
-        kernels.digest_of_headers.cache_clear()
+        kernel_sources.digest_of_headers.cache_clear()
         caplog.clear()
         assert read_compiled(KERNEL, 75) is read_compiled(OTHER, 75) is None
         assert [record.levelno for record in caplog.records] == [logging.DEBUG] * 2
         assert f"{KERNEL}: the compiled kernel in {compiled_folder() / 'sm_75.zip'} is of another" in caplog.text
         header.write_bytes(content)
-    kernels.digest_of_headers.cache_clear()
+    kernel_sources.digest_of_headers.cache_clear()
     assert read_compiled(KERNEL, 75) is not None
 
 

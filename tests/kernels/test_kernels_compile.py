@@ -10,7 +10,7 @@ from cubin import parse_cubin
 from host_device import kernels_in
 from tool_modules import tool_module
 
-from gompfs.gpu.device.kernels import (
+from gompfs.gpu.device.kernel_sources import (
     SHARED_BYTES,
     compile_options,
     kernel_folder,

@@ -27,7 +27,7 @@ _NOT_NEEDED |= {
     "pathlib",
     "tempfile",
     "logging.handlers",
-    "gompfs.grammar",
+    "gompfs.text",
     "gompfs.gpu.device.arrays",
     "gompfs.index.writer",
 }

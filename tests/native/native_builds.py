@@ -39,13 +39,13 @@ _HOST_KERNELS = [_TESTS_OF_KERNELS / "host_kernels.cpp", _CUDA_ON_HOST]
 
 def fuzz_program() -> Path:
     """Returns fuzz.cpp as a program with AddressSanitizer and UndefinedBehaviorSanitizer."""
-    core = _core_sources("codec", "common", "grammar", "parts", "statistics")
+    core = _core_sources("codec", "common", "text", "statistics")
     return _link([*core, Path(__file__).with_name("fuzz.cpp")], ["-pthread", "-lcrypto"], sanitized=True)
 
 
 def tadoc_program() -> Path:
     """Returns tadoc_outcomes.cpp, which decodes parts of text, as a program with the same sanitizers."""
-    readers = [ROOT / "native/parts" / f"{name}.cpp" for name in _PART_READERS]
+    readers = [ROOT / "native/text" / f"{name}.cpp" for name in _PART_READERS]
     sources = [*_core_sources("codec", "common"), *readers, Path(__file__).with_name("tadoc_outcomes.cpp")]
     return _link(sources, ["-pthread", "-lcrypto"], sanitized=True)
 
@@ -58,7 +58,7 @@ def item_rows_program() -> Path:
 
 def wrong_encoder_program() -> Path:
     """Returns wrong_encoder_check.cpp, which builds parts with a wrong encoder, with the same sanitizers."""
-    core = _core_sources("codec", "common", "grammar", "parts")
+    core = _core_sources("codec", "common", "text")
     sources = [path for path in core if path.name != "tadoc_encoder.cpp"]
     return _link(
         [*sources, Path(__file__).with_name("wrong_encoder_check.cpp")], ["-pthread", "-lcrypto"], sanitized=True
@@ -108,7 +108,7 @@ def sanitizer_environment() -> dict[str, str]:
 
 def _core_sources(*folders: str) -> list[Path]:
     """Returns the sources in folders of the C++ core."""
-    return [path for folder in folders for path in sorted((ROOT / "native" / folder).glob("*.cpp"))]
+    return [path for folder in folders for path in sorted((ROOT / "native" / folder).rglob("*.cpp"))]
 
 
 def _link(sources: Sequence[Path], options: Sequence[str], *, sanitized: bool) -> Path:

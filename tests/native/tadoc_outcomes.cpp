@@ -22,8 +22,8 @@
 
 #include "codec/block.h"
 #include "common/little_endian.h"
-#include "parts/head.h"
-#include "parts/word_section.h"
+#include "text/head.h"
+#include "text/word_section.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-"""What becomes of text if the encoder of its blocks is wrong (native/parts/parts_builder.cpp)."""
+"""What becomes of text if the encoder of its blocks is wrong (native/text/parts_builder.cpp)."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "codec/block.h"
-#include "codec/dictionary_search.h"
+#include "codec/parse/dictionary_search.h"
 #include "codec/tadoc_codec.h"
-#include "parts/parts_builder.h"
+#include "text/parts_builder.h"
 
 namespace gompfs {
 

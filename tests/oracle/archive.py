@@ -21,7 +21,7 @@ from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.codec import BlockStatus, Codec
 from oracle.grammar import split_words
-from oracle.heads import PartHeads, SegmentHeads
+from oracle.part_heads import PartHeads, SegmentHeads
 from oracle.payload import PayloadError, decode_payload
 from oracle.tadoc import Part, decode_tadoc
 

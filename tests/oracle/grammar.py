@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gompfs.grammar.grammar import SPLITTER, Grammar, GrammarPart
-from gompfs.grammar.word_characters import is_word_character
+from gompfs.text.grammar import SPLITTER, Grammar, GrammarPart
+from gompfs.text.word_characters import is_word_character
 
 _WORDS_OF_BYTES = {
     "whitespace": re.compile(rb"[^ \t\n\v\f\r]+"),

@@ -11,8 +11,7 @@ import pytest
 from oracle.constants import MAX_PART_SYMBOLS, MAX_POOL_SIZE
 
 from gompfs._native.codec import decode_blocks
-from gompfs._native.grammar import WordRule
-from gompfs._native.parts import PartsBuilder
+from gompfs._native.text import PartsBuilder, WordRule
 from gompfs.codec import Codec
 
 _MAX_LEVELS = 31

@@ -11,8 +11,7 @@ import pytest
 from oracle.constants import MAX_EXPANSION_SIZE
 from tree_helpers import add, list_archive, list_directory, pack, write_files
 
-from gompfs._native.grammar import WordRule
-from gompfs._native.parts import PartsBuilder
+from gompfs._native.text import PartsBuilder, WordRule
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.codec import Codec

@@ -17,10 +17,10 @@ from tadoc_grammar import MAX_LEVEL
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.grammar import Grammar
 from gompfs.statistics.gpu.device_postings import count_words
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import PhaseTimes, Traversal
+from gompfs.text import Grammar
 
 Case = tuple[str, list[Grammar], dict[int, bytes]]
 

@@ -18,11 +18,10 @@ from device_cases import Case, cases
 from plain_grammars import plain_grammar_of
 
 from gompfs._native import statistics as _statistics
-from gompfs._native.grammar import WordRule
 from gompfs._native.statistics import PostingsTask
+from gompfs._native.text import WordRule
 from gompfs.archive import Archive
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.grammar import CountedWords
 from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.postings import postings_report
@@ -36,6 +35,7 @@ from gompfs.statistics.resident_answers import (
 )
 from gompfs.statistics.traversal import PhaseTimes
 from gompfs.statistics.word_counts import SortOrder, word_count_report
+from gompfs.text import CountedWords
 
 ROOM = 64 << 20
 _PHRASES = ([b"a"], [b"1"], [b"0", b"0"], [b"a", b"b"], [b"1", b"0", b"1"], [b"w0"] * 3, [b"0"] * 5, [b"nowhere", b"a"])

@@ -16,9 +16,9 @@ from tool_modules import tool_module
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.grammar import Grammar
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import Traversal
+from gompfs.text import Grammar
 
 report_in_rounds = tool_module("experiments.mask_rounds").report_in_rounds
 

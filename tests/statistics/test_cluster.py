@@ -17,9 +17,9 @@ from range_server import serving
 import gompfs
 from gompfs import errors
 from gompfs.archive import Archive
-from gompfs.dask import MERGED, grep, grep_outputs, stats, stats_output
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, GompfsError, OptionError, StatsUnavailableError
+from gompfs.integrations.dask import MERGED, grep, grep_outputs, stats, stats_output
 from gompfs.search.query import SearchQuery
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.tasks import compute

@@ -16,7 +16,6 @@ from oracle.grammar import expand_part
 from gompfs.archive import Archive
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
-from gompfs.grammar import Grammar
 from gompfs.model import WORD_RULES, PartKind
 from gompfs.statistics import content as content_module
 from gompfs.statistics import content_words
@@ -24,6 +23,7 @@ from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_words import content_grammars
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.tasks import compute
+from gompfs.text import Grammar
 
 MIB = 1 << 20
 BLOCK_SIZE = 16 << 10

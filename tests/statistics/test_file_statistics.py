@@ -18,12 +18,12 @@ from stored_parts import BUILDERS, grammar_of
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.errors import OptionError, StatsUnavailableError
-from gompfs.grammar import Grammar
 from gompfs.model import WORD_RULES
 from gompfs.statistics import temporary_files
 from gompfs.statistics.paths import escape_path, unescape_path
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import Traversal
+from gompfs.text import Grammar
 
 MIB = 1 << 20
 TRAVERSALS = [Traversal(direction, num_threads=threads) for direction in Direction for threads in (1, 3)]

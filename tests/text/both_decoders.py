@@ -19,7 +19,7 @@ from tadoc_builder import HeadPlan, differences, make_code
 from xxhash import xxh3_64_intdigest
 
 from gompfs._native.codec import decode_blocks
-from gompfs._native.parts import PartHeads, SymbolTable
+from gompfs._native.text import PartHeads, SymbolTable
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
 
 _COUNTS = struct.Struct("<II")

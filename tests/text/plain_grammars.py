@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from oracle import grammar as grammar_oracle
 
-from gompfs._native.parts import PlainText
-from gompfs.grammar import Grammar
-from gompfs.grammar.grammar import WORD_RULE_KINDS
-from gompfs.grammar.word_characters import word_characters
+from gompfs._native.text import PlainText
+from gompfs.text import Grammar
+from gompfs.text.grammar import WORD_RULE_KINDS
+from gompfs.text.word_characters import word_characters
 
 Files = Sequence[tuple[int, bytes]]
 

@@ -12,10 +12,10 @@ from plain_grammars import Files, plain_grammar_of
 from tadoc_builder import BuiltPart, GlobalTokens, build_part
 from tadoc_grammar import Piece, words_of
 
-from gompfs._native.grammar import WordRule, read_parts_grammar
+from gompfs._native.text import WordRule, read_segment_grammar
 from gompfs.codec import Codec
-from gompfs.grammar import Grammar
-from gompfs.grammar.word_characters import word_characters
+from gompfs.text import Grammar
+from gompfs.text.word_characters import word_characters
 
 BLOCK_SIZE = 16
 _LARGER_BLOCK_SIZE = 1 << 14
@@ -121,7 +121,7 @@ def grammar_of(files: Files, word_rule: str = "whitespace") -> Grammar:
                 num_words = 0
     end_part()
     given = arguments(parts, extents, rule=word_rule, block_size=_LARGER_BLOCK_SIZE)
-    return Grammar(read_parts_grammar(*given, 2))
+    return Grammar(read_segment_grammar(*given, 2))
 
 
 BUILDERS = {"parts": grammar_of, "plain": plain_grammar_of}

@@ -22,12 +22,12 @@ from payloads import CORPUS
 from tadoc_builder import GlobalTokens, build_block, build_part
 from tadoc_grammar import Piece, make_grammar, tokens_of
 
-from gompfs._native.parts import PartHeads, PartsBuilder, SymbolTable
+from gompfs._native.text import PartHeads, PartsBuilder, SymbolTable
 from gompfs.codec import Codec, CodecOptions
 from gompfs.codec.block import parse_block_header
 from gompfs.engine import select_engine
-from gompfs.grammar.grammar import WORD_RULE_KINDS
-from gompfs.grammar.word_characters import word_characters
+from gompfs.text.grammar import WORD_RULE_KINDS
+from gompfs.text.word_characters import word_characters
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tadoc_builder import GlobalTokens, HeadPlan, build_part, make_code
 from tadoc_grammar import Grammar, Piece, Rule, Symbol, Token, make_grammar, tokens_of
 from test_tadoc_damage import GLOBAL, HEADS, sample
 
-from gompfs._native.parts import PartHeads
+from gompfs._native.text import PartHeads
 from gompfs.codec import BlockStatus, Codec, CodecOptions
 from gompfs.engine import select_engine
 from gompfs.gpu.decode.head_memory import START_SIZE

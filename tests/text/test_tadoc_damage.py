@@ -26,7 +26,7 @@ from oracle.tadoc import Part
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
 from tadoc_grammar import Grammar, Piece, Rule, Symbol, Token
 
-from gompfs._native.grammar import WordRule, read_parts_grammar
+from gompfs._native.text import WordRule, read_segment_grammar
 from gompfs.codec import Codec
 
 GLOBAL = GlobalTokens([b"shared", b"word"], [b"\n"])
@@ -327,7 +327,7 @@ def test_statistics_of_a_symbol_in_two_blocks(skip: int, is_sound: bool) -> None
     )  # fmt: skip
     extents = column("Q", 5, 0, 0, size + 1)
     with nullcontext() if is_sound else pytest.raises(ValueError, match="a part of its text is damaged"):
-        read_parts_grammar(parts, extents, GLOBAL.section(), 1000, WordRule.IDENTIFIERS, b"", 1)
+        read_segment_grammar(parts, extents, GLOBAL.section(), 1000, WordRule.IDENTIFIERS, b"", 1)
 
 
 def test_a_rank_of_a_block_that_no_symbol_has() -> None:

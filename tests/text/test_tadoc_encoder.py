@@ -23,10 +23,10 @@ from payloads import CORPUS
 from tadoc_grammar import SPLITTER, Piece, Token, tokens_of
 from xxhash import xxh3_64_intdigest
 
-from gompfs._native.parts import PartsBuilder
+from gompfs._native.text import PartsBuilder
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockHeader, BlockStatus, Codec
-from gompfs.grammar.grammar import WORD_RULE_KINDS
-from gompfs.grammar.word_characters import word_characters
+from gompfs.text.grammar import WORD_RULE_KINDS
+from gompfs.text.word_characters import word_characters
 
 ALICE = (CORPUS / "carroll" / "alice29.txt").read_bytes()
 WORD_RULES = ("identifiers", "whitespace", "letters")

@@ -16,8 +16,8 @@ from tadoc_builder import GlobalTokens, PartSymbols, build_block, build_part
 from tadoc_grammar import SPLITTER, Grammar, Piece, Rule, Symbol, Token
 from tree_helpers import pack
 
-from gompfs._native.grammar import read_parts_grammar
 from gompfs._native.statistics import check_words_of_parts, parts_word_count_report
+from gompfs._native.text import read_segment_grammar
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.codec import Codec
@@ -54,14 +54,14 @@ def refused(given: tuple[Any, ...], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         counts(given)
     with pytest.raises(ValueError, match=reason):
-        read_parts_grammar(*given, 2)
+        read_segment_grammar(*given, 2)
     with pytest.raises(ValueError, match=reason):
         check_words_of_parts(*given, 2)
 
 
 def accepted(given: tuple[Any, ...], expected: bytes) -> None:
     assert counts(given) == expected
-    grammar = read_parts_grammar(*given, 2)
+    grammar = read_segment_grammar(*given, 2)
     found = [grammar.word(number) for number in range(grammar.num_words)]
     assert found == [line.split(b"\t")[0] for line in expected.splitlines()]
     check_words_of_parts(*given, 2)
@@ -161,7 +161,7 @@ def test_a_file_that_goes_on_inside_a_word() -> None:
 
 def test_a_word_that_is_stored_twice() -> None:
     given = arguments([part_of(word(b"a"), SPLITTER), part_of(word(b"b"), separator(b","), word(b"a"), SPLITTER)])
-    grammar = read_parts_grammar(*given, 2)
+    grammar = read_segment_grammar(*given, 2)
     assert [grammar.word(number) for number in range(grammar.num_words)] == [b"a", b"b"]
     with pytest.raises(ValueError, match="a word of its text is stored twice"):
         check_words_of_parts(*given, 2)

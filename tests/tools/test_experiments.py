@@ -20,10 +20,10 @@ from tree_helpers import PACKAGE_PARENT, pack
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.engine import select_engine
-from gompfs.gpu.device.kernels import SHARED_BYTES
-from gompfs.grammar.grammar import SPLITTER
+from gompfs.gpu.device.kernel_sources import SHARED_BYTES
 from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.postings import NGRAM_TASKS, postings_report
+from gompfs.text.grammar import SPLITTER
 
 BLOCK_SIZE = 1 << 15
 EXPERIMENTS = tool_module("experiments").EXPERIMENTS

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
 from gompfs._native.blocks import SliceColumns, WholeBlocks
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec.block import Buffer, parse_block_header
 from gompfs.codec.constants import BLOCK_HEADER_SIZE
 from gompfs.codec.headers import read_headers

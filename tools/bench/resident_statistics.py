@@ -23,7 +23,6 @@ from gompfs.archive import Archive
 from gompfs.archive.index_arrays import file_sizes
 from gompfs.engine import select_engine
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.grammar import CountedWords, Grammar
 from gompfs.statistics.gpu.device_postings import count_words
 from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.grammar_cache import load_grammars
@@ -34,6 +33,7 @@ from gompfs.statistics.resident_answers import ANSWERS
 from gompfs.statistics.tasks import NAMES_OF_FILE, compute
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.statistics.word_counts import SortOrder, word_count_report
+from gompfs.text import CountedWords, Grammar
 from tools.experiments.mask_rounds import report_in_rounds
 
 from .report import Cell, Report, divide

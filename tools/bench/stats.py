@@ -22,7 +22,6 @@ from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.grammar import CountedWords, Grammar
 from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_words import content_grammars, content_word_counts
 from gompfs.statistics.gpu.device_postings import count_words
@@ -32,6 +31,7 @@ from gompfs.statistics.report import Report as Text
 from gompfs.statistics.tasks import compute
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.statistics.word_counts import SortOrder, word_count_report
+from gompfs.text import CountedWords, Grammar
 
 from .blocks import regular_files
 from .programs import GOMPFS, environment

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from gompfs._native.parts import PartHeads, PartsBuilder
+from gompfs._native.text import PartHeads, PartsBuilder
 from gompfs.codec import DEFAULT_PART_SIZE, CodecOptions
 from gompfs.engine.cpu import CpuEngine
-from gompfs.grammar.grammar import WORD_RULE_KINDS
-from gompfs.grammar.word_characters import word_characters
+from gompfs.text.grammar import WORD_RULE_KINDS
+from gompfs.text.word_characters import word_characters
 
 _CAPACITY = 64 << 20  # bytes of open heads
 

@@ -13,7 +13,7 @@ import click
 import cupy
 import numpy as np
 
-from gompfs._native.parts import PartHeads, SymbolTable
+from gompfs._native.text import PartHeads, SymbolTable
 from gompfs.archive import Archive
 from gompfs.archive.part_heads import open_part_heads
 from gompfs.codec import BlockStatus, Codec

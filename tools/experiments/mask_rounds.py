@@ -18,7 +18,6 @@ from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import PostingsTask
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.device.arrays import Array, ArrayDevice
-from gompfs.grammar import Grammar
 from gompfs.statistics.gpu.device_postings import DeviceCounter, FlattenedText
 from gompfs.statistics.gpu.forest import DeviceForest
 from gompfs.statistics.gpu.local_tables import BYTES_OF_A_SLOT, PairCounts, PairLayout, Tables, add_up
@@ -27,6 +26,7 @@ from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.report import PiecewiseReport
 from gompfs.statistics.temporary_files import free_space, temporary_directory
 from gompfs.statistics.traversal import PhaseTimes, Traversal
+from gompfs.text import Grammar
 
 _SOURCE = str(Path(__file__).with_name("kernels") / "mask_rounds")
 _MAX_ROUNDS = 1 << 16

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "codec/bit_fields.h"
+#include "codec/parse/bit_fields.h"
 #include "codec/huffman.h"
 
 namespace {

@@ -12,7 +12,7 @@ import cupy
 import numpy as np
 
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, parse_block_header
-from gompfs.gpu.device.kernels import SHARED_BYTES, compile_options, read_source
+from gompfs.gpu.device.kernel_sources import SHARED_BYTES, compile_options, read_source
 
 from .rounds import Rounds
 

@@ -19,7 +19,7 @@ from gompfs._native.codec import parse_sequences
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.codec.constants import NUM_SUB_BLOCKS
 from gompfs.engine.cpu import CpuEngine
-from gompfs.gpu.device.kernels import SHARED_BYTES
+from gompfs.gpu.device.kernel_sources import SHARED_BYTES
 from tools.bench.blocks import read_blocks
 from tools.bench.report import Cell, Plot, Report
 

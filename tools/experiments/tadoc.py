@@ -22,8 +22,6 @@ from gompfs._native.statistics import PostingsTask
 from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
-from gompfs.grammar import Grammar, GrammarPart
-from gompfs.grammar.grammar import SPLITTER
 from gompfs.options import PackOptions
 from gompfs.pack import open_source, pack_archive
 from gompfs.statistics.content import text_outside_parts
@@ -33,6 +31,8 @@ from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.postings import NGRAM_TASKS, new_postings, postings_report, report_of_postings
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.traversal import PhaseTimes, Traversal
+from gompfs.text import Grammar, GrammarPart
+from gompfs.text.grammar import SPLITTER
 from tools.bench.report import Report, divide
 
 from .shared_library import build_library
@@ -47,7 +47,13 @@ TASKS = (
 _SEQUENTIAL, _ONE_THREAD, _ALL_THREADS = "sequential TADOC", "gompfs, 1 thread", "gompfs, all threads"
 _FOLDER = Path(__file__).parent / "native"
 _NATIVE = Path(__file__).parents[2] / "native"
-_OF_PRODUCT = ("grammar/grammar", "grammar/repair", "statistics/corpus", "statistics/ngrams", "statistics/vocabulary")
+_OF_PRODUCT = (
+    "text/grammar",
+    "text/recursive_pairing",
+    "statistics/corpus",
+    "statistics/ngrams",
+    "statistics/vocabulary",
+)
 
 
 def measure_tadoc_baselines(path: Path, rounds: int) -> Iterator[Report]:

@@ -16,7 +16,7 @@ from gompfs.gpu.decode.buffer_source import decode_on_host
 from gompfs.model import PartKind, Segment
 
 if TYPE_CHECKING:
-    from gompfs._native.parts import PartHeads, SymbolTable
+    from gompfs._native.text import PartHeads, SymbolTable
     from gompfs.codec.stored_head import StoredHead
 
 _SYMBOLS, _DICTIONARY = 1, 2  # the values of Supplement in native/codec/block.h

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gompfs.codec import BlockStatus
 
 if TYPE_CHECKING:
-    from gompfs._native.parts import SymbolTable
+    from gompfs._native.text import SymbolTable
     from gompfs.codec.stored_head import StoredHead
     from gompfs.gpu.decode.head_store import HeadStore
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
 from gompfs._native.blocks import BlockStaging
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.codec.headers import FACTS, read_headers

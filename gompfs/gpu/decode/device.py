@@ -18,7 +18,7 @@ from gompfs.gpu.decode.head_store import HeadStore
 from gompfs.gpu.decode.payload_store import PayloadStore
 from gompfs.gpu.decode.slots import DecodeSlot
 from gompfs.gpu.device.cuda import load_kernel
-from gompfs.gpu.device.kernels import SHARED_BYTES
+from gompfs.gpu.device.kernel_sources import SHARED_BYTES
 from gompfs.options import GpuOptions
 
 # in the order of the codecs' numbers

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gompfs.gpu.decode.head_store import HeadTask
 from gompfs.gpu.device.cuda import PADDING, load_kernel, pinned_array
-from gompfs.gpu.device.kernels import SHARED_BYTES
+from gompfs.gpu.device.kernel_sources import SHARED_BYTES
 
 _KERNEL = "codec/open_heads"
 _THREADS_PER_CTA = 128

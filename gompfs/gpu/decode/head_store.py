@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
-from gompfs._native.parts import SymbolTable
+from gompfs._native.text import SymbolTable
 from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.constants import MAX_CLASS_BITS
 from gompfs.codec.headers import read_headers

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
 
-from gompfs.gpu.device.kernels import STANDARD, kernel_folder, read_source
+from gompfs.gpu.device.kernel_sources import STANDARD, kernel_folder, read_source
 
 _ARCHIVE_NAME = re.compile(r"sm_(\d+)\.zip")
 

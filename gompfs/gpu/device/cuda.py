@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.gpu.device.compiled_kernels import read_compiled
-from gompfs.gpu.device.kernels import compile_options, read_source
+from gompfs.gpu.device.kernel_sources import compile_options, read_source
 
 PADDING = 256  # kernels may read this many bytes past the end of their input
 

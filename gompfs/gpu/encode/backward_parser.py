@@ -1,4 +1,4 @@
-"""Parses blocks backwards on a device, as native/codec/bit_backward_parser.cpp does: gompresso-bit at level 8."""
+"""Parses blocks backwards on a device, as native/codec/parse/bit_backward_parser.cpp does: gompresso-bit at level 8."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from gompfs.codec.constants import NUM_LITERAL_SYMBOLS, NUM_OFFSET_SYMBOLS, NUM_TOKEN_SYMBOLS
 from gompfs.gpu.device.arrays import Array, ArrayDevice, Tile
-from gompfs.gpu.device.kernels import SHARED_BYTES
+from gompfs.gpu.device.kernel_sources import SHARED_BYTES
 
 NUM_SEGMENTS = 32  # these, as in kernels/shared/ways.h
 NUM_PASSES = 3

@@ -12,7 +12,7 @@ import numpy as np
 
 from gompfs.codec import Codec, CodecOptions
 from gompfs.gpu.device.arrays import Array, ArrayDevice, Tile
-from gompfs.gpu.device.kernels import SHARED_BYTES
+from gompfs.gpu.device.kernel_sources import SHARED_BYTES
 from gompfs.gpu.encode.parser import ParsedBlocks
 
 NUM_WARPS = 4

@@ -12,13 +12,13 @@ from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import Direction
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.device.arrays import Array, ArrayDevice
-from gompfs.grammar import CountedWords, Grammar
-from gompfs.grammar.grammar import ino_array
 from gompfs.statistics.gpu.device_rows import DeviceRows, Totals, add_totals, settle_all
 from gompfs.statistics.gpu.forest import DeviceForest, FlatForest
 from gompfs.statistics.gpu.local_tables import PairCounts
 from gompfs.statistics.gpu.traversal import BottomUp, TopDown
 from gompfs.statistics.traversal import PhaseTimes, Traversal
+from gompfs.text import CountedWords, Grammar
+from gompfs.text.grammar import ino_array
 from gompfs.threads import default_threads
 
 _Result = TypeVar("_Result")

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from gompfs.archive import Archive
     from gompfs.gpu.device.arrays import ArrayDevice
-    from gompfs.grammar import Grammar
     from gompfs.statistics.query import StatsQuery
+    from gompfs.text import Grammar
 
 _Result = TypeVar("_Result")
 

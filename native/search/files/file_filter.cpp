@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "common/failures.h"
-#include "parts/token_check.h"
+#include "text/token_check.h"
 
 namespace gompfs::search {
 namespace {

@@ -24,11 +24,12 @@
 #include <vector>
 
 #include "blocks/file_layouts.h"
-#include "grammar/word_rule.h"
-#include "parts/head_tokens.h"
-#include "parts/part_heads.h"
+#include "common/bytes.h"
 #include "search/match/literal_finder.h"
 #include "search/pattern/required_literals.h"
+#include "text/head_tokens.h"
+#include "text/part_heads.h"
+#include "text/word_rule.h"
 
 namespace gompfs::search {
 

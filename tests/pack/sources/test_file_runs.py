@@ -13,12 +13,12 @@ import pytest
 from gompfs._native.sources import ContentCopier, Contents, FileLoader, KnownContents, LoadedFiles, OpenDirectory
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
-from gompfs.grammar import PROBE_SIZE
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
 from gompfs.pack.sources import SourceEntry
 from gompfs.pack.sources.directory import DirectorySource
 from gompfs.pack.sources.file_run import FileRun
+from gompfs.text import PROBE_SIZE
 
 TEXT = b"some words of a text\n"
 

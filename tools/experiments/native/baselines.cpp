@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "grammar/grammar.h"
-#include "grammar/repair.h"
+#include "text/grammar.h"
+#include "text/recursive_pairing.h"
 #include "sequential.h"
 #include "sequitur.h"
 #include "statistics/corpus.h"
@@ -27,7 +27,7 @@ extern "C" Rules* build_rules(const Symbol* symbols, std::uint64_t size, std::ui
                               bool by_sequitur) {
     std::vector<Symbol> text = copy(symbols, size);
     return new Rules(by_sequitur ? build_sequitur(text, num_words)
-                                 : Repair().build(text, num_words));
+                                 : RecursivePairing().build(text, num_words));
 }
 extern "C" std::uint32_t num_rules(const Rules* rules) { return rules->size(); }
 extern "C" const std::uint64_t* rule_starts(const Rules* rules) { return rules->starts.data(); }

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "grammar/symbols.h"
+#include "text/symbols.h"
 
 namespace gompfs {
 

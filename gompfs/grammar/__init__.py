@@ -1,8 +1,0 @@
-"""Word grammars (TADOC): the text of many files as a dictionary and rules. Statistics are computed from them."""
-
-from __future__ import annotations
-
-from gompfs.grammar.grammar import CountedWords, Grammar, GrammarPart
-from gompfs.grammar.text import PROBE_SIZE, is_text
-
-__all__ = ["PROBE_SIZE", "CountedWords", "Grammar", "GrammarPart", "is_text"]

@@ -1,0 +1,85 @@
+// Cuts text into parts; see part_collector.h.
+#include "text/part_collector.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gompfs {
+
+void PartCollector::add_bytes(std::string_view bytes) {
+    // Whole parts of a long piece are passed on without a copy of all of it.
+    while (!bytes.empty()) {
+        const std::string_view next = bytes.substr(0, part_size_);
+        if (part_.text.empty()) {
+            part_.text.reserve(part_size_ + part_size_ / 8);  // growing would copy it several times
+        }
+        part_.text.append(next);
+        bytes.remove_prefix(next.size());
+        while (part_.text.size() > part_size_ && cut()) {
+        }
+    }
+}
+
+void PartCollector::end_file() {
+    if (part_.text.size() != file_start_) {
+        pieces_.push_back({file_, part_.number, file_start_, part_.text.size() - file_start_});
+        part_.file_ends.push_back(part_.text.size());
+        file_start_ = part_.text.size();
+    }
+    ++file_;
+    if (part_.text.size() >= part_size_) {
+        flush();
+    }
+}
+
+void PartCollector::flush() {
+    if (!part_.text.empty()) {
+        pass_on(part_.text.size());
+    }
+}
+
+// Passes on a part of the text, which is too long for one. Returns false if there is no position
+// for a cut.
+bool PartCollector::cut() {
+    // A file that would put little into this part begins in the next one.
+    if (file_start_ >= part_size_ - part_size_ / 8) {
+        pass_on(file_start_);
+        return true;
+    }
+    std::size_t end = last_word_start();
+    if (end == 0) {
+        // A token is longer than a part. The part ends at the first position after it.
+        const std::size_t from = std::max(searched_, part_size_);
+        end = tokenizer_.next_word_start(part_.text, from);
+        if (end == part_.text.size()) {
+            searched_ = end;
+            return false;
+        }
+    }
+    pass_on(end);
+    return true;
+}
+
+// The last position in the present file, and in the first part_size_ bytes, at which a word begins;
+// or the beginning of the file if there is none.
+std::size_t PartCollector::last_word_start() const {
+    std::size_t end = part_size_;
+    while (end > file_start_ && !tokenizer_.begins_word(part_.text, end)) {
+        --end;
+    }
+    return end;
+}
+
+void PartCollector::pass_on(std::size_t size) {
+    if (file_start_ < size) {
+        pieces_.push_back({file_, part_.number, file_start_, size - file_start_});
+    }
+    CollectedPart next;
+    next.number = part_.number + 1;
+    next.text = part_.text.substr(size);
+    part_.text.resize(size);
+    file_start_ = searched_ = 0;
+    take_(std::exchange(part_, std::move(next)));
+}
+
+}  // namespace gompfs

@@ -28,7 +28,7 @@ NATIVE = {
     "search/print": {"common", "search/match", "search/files"},
     "search/gpu": {"common", "blocks", "shared", "search/pattern", "search/match"},
     "search": {"common", "text", "blocks", "search/match", "search/files", "search/print", "search/gpu"},
-    "gpu": {"common", "codec", "shared"},
+    "gpu": {"common", "shared"},
     "fuse": {"common", "codec", "blocks", "shared"},
     "bindings": {
         "common",

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "codec/parse/bit_fields.h"
 #include "codec/huffman.h"
+#include "codec/parse/bit_fields.h"
 
 namespace {
 

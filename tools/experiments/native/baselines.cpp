@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "text/grammar.h"
-#include "text/recursive_pairing.h"
 #include "sequential.h"
 #include "sequitur.h"
 #include "statistics/corpus.h"
+#include "text/grammar.h"
+#include "text/recursive_pairing.h"
 
 using namespace gompfs;
 

@@ -99,6 +99,7 @@ __device__ inline bool place_rows(HeadShared& shared, const Level& level) {
             return false;
         }
     }
+    __syncwarp();  // all lanes have read the old end
     if (lane_id() == 0) {
         shared.pool_end = end;
     }

@@ -211,6 +211,7 @@ template <u32 kNumLengths>
         const bool valid =
             symbol.exists && through <= kNumLengths && position + lane + symbol.used <= end;
         if (__any_sync(kAllLanes, counts && !valid)) {
+            __syncwarp();  // the lengths of the next block come after those of this one
             return false;
         }
         // A repeated length is that of the nearest previous symbol that does not repeat.

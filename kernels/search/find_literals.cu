@@ -166,6 +166,7 @@ extern "C" __global__ void find_literals(const u8* text, const u64* offsets, con
         const u32 size = sizes[block];
         for (u32 at = threadIdx.x * kVectorSize; at < size && *is_done == 0;
              at += blockDim.x * kVectorSize) {
+            // Other threads may read the flag meanwhile: with either value the answer is the same.
             if (search.search(block, at)) {
                 *is_done = 1;
             }

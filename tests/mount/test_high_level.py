@@ -26,6 +26,8 @@ OF_LIBFUSE = "fuse: waitpid: Interrupted system call\n"
 
 NOBODY = 65534
 
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a mount that other users may use")
+
 
 @pytest.fixture
 def mount(mount: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,6 +133,7 @@ def test_a_damaged_block(mount: Callable[..., Any], tmp_path: Path) -> None:
     assert f"{tmp_path / 'a.gomp'}: noise: block 20: " in mounted.log
 
 
+@needs_root
 def test_other_users(mount: Callable[..., Any], tmp_path: Path) -> None:
     """Modes and ACLs refuse other users files, and what statistics and searches say about them."""
     (tmp_path / "tree").mkdir()
@@ -154,6 +157,7 @@ def test_other_users(mount: Callable[..., Any], tmp_path: Path) -> None:
         assert (mounted / path).read_bytes()
 
 
+@needs_root
 def test_a_kernel_that_cannot_apply_access_lists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The mount is refused if other users are allowed: the kernel would give rights that ACLs take away."""
     (tmp_path / "tree").mkdir()

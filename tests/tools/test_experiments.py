@@ -200,12 +200,17 @@ def test_all_experiments(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     written = json.loads(result.read_text())
     assert written["origin"]["gpu"] in done.stdout
-    assert len(written["tables"]) == 3 + 3 + 2 + 2 + 1 + 1 + 2
-    for table in written["tables"][3:5]:
+    assert len(written["tables"]) == 3 + 2 + 3 + 2 + 2 + 1 + 1 + 2
+    of_strategies = [
+        table for table in written["tables"] if "-6, 0.27 GB in blocks of 65536: GB/s in device" in table["title"]
+    ]
+    nested = [table for table in written["tables"] if table["title"].startswith("nested data")]
+    assert len(of_strategies) == len(nested) == 2
+    for table in of_strategies:
         for payload, row in table["rows"].items():
             assert row["pieces"] > row["SC"] > 0
             assert 0 < row["rounds of MRR"] < 32  # rows without a match need none
             assert (row["DE"] is None) == (payload == "without DE")
-    for table in written["tables"][6:8]:
+    for table in nested:
         for depth, row in table["rows"].items():
             assert row["rounds of MRR"] == pytest.approx(int(depth), rel=0.05)

@@ -18,7 +18,8 @@ class PackOptions:
 
     With `part_size`, a part of the stream ends after that many bytes. `dictionary_size` 0 means that the archive gets
     no dictionary, None that its size depends on that of the sources; `add` ignores it. With `check`, blocks are decoded
-    when they are encoded, and everything is read back before it becomes visible.
+    when they are encoded, and everything is read back before it becomes visible. With `checksum`, `add` also reads
+    files whose size and time have not changed; `pack` ignores it.
     """
 
     codec: Codec = Codec.GOMPRESSO_TADOC
@@ -34,6 +35,7 @@ class PackOptions:
     part_size: int | None = None
     dictionary_size: int | None = None
     check: bool = True
+    checksum: bool = False
 
     def __post_init__(self) -> None:
         if self.part_size is not None and self.part_size < 1:

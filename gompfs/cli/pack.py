@@ -127,6 +127,12 @@ def pack_command(sources: tuple[str, ...], archive: str, *, force: bool, as_json
 @click.command("add")
 @click.argument("sources", metavar="SOURCE...", cls=SeveralBeforeLast, nargs=-1, required=True, type=click.Path())
 @click.argument("archive", type=click.Path())
+@click.option(
+    "--checksum",
+    is_flag=True,
+    help="Read every file. By default, a local file is taken as unchanged, and not read, if ARCHIVE has a file with "
+    "its path, size and modification time.",
+)
 @with_options(_SHARED_OPTIONS)
 @engine_option
 @json_option
@@ -136,6 +142,10 @@ def add_command(sources: tuple[str, ...], archive: str, *, as_json: bool, **valu
     A new entry replaces an existing entry with the same path. If the only SOURCE is a directory, what is in it is
     added to the root of the archive. With several SOURCEs, each is added under its own name. `--prefix DIR` adds to
     the directory DIR instead of the root, and makes it if necessary.
+
+    Content that ARCHIVE has, under any path, is not stored again. A local file with the path, size and modification
+    time of a file in ARCHIVE is not read: only its mode, owner and extended attributes are stored. With --checksum, it
+    is read. Members of tar and zip archives are always read.
 
     ARCHIVE stays readable the whole time. If add is interrupted, readers ignore the unfinished part; run `gompfs
     repair` before the next add.
@@ -186,7 +196,7 @@ def _note_on_root(specs: Sequence[str], values: dict[str, Any]) -> str:
 def _pack_options(values: dict[str, Any]) -> PackOptions:
     from gompfs.options import PackOptions
 
-    same_names = ("jobs", "mtime_ns", "owner", "group", "block_size", "words", "force")
+    same_names = ("jobs", "mtime_ns", "owner", "group", "block_size", "words", "force", "checksum")
     same = {name: values[name] for name in same_names if name in values}
     return PackOptions(**codec_options(values), check=not values["no_check"], **same)
 

@@ -135,6 +135,11 @@ def _print_summary(target: Path, report: PackReport, notes: Sequence[str]) -> No
         lines.append(f"  the archive now has {human_size(report.archive_size)}")
     if report.num_duplicates:
         lines.append(f"  {_counted(report.num_duplicates, 'duplicate file', 'duplicate files')}, stored once")
+    if report.num_unchanged:
+        lines.append(f"  {_counted(report.num_unchanged, 'unchanged file', 'unchanged files')}, not read")
+    if report.num_archived:
+        files = _counted(report.num_archived, "file", "files")
+        lines.append(f"  {files} with content that the archive had, not stored again")
     lines += [f"  {note}" for note in notes]
     for line in lines:
         print_line(line.encode())

@@ -315,6 +315,17 @@ class IndexReader:
             self._check_integers((parents, inos), "table dirent")
         return iter(rows)
 
+    def subdirectories(self) -> list[tuple[int, bytes, int]]:
+        """Returns (parent, name, ino) of every directory except the root, in no order."""
+        rows = self._image.query(
+            "SELECT parent, name, ino FROM dirent CROSS JOIN inode USING (ino) WHERE mode & 61440 = 16384"
+        )
+        if rows:
+            parents, names, inos = zip(*rows, strict=True)
+            self._check_names(names)
+            self._check_integers((parents, inos), "table dirent")
+        return rows
+
     def check_before_adding(self) -> None:
         """Raise CorruptIndexError unless rows can be added: for damage of the database, segments, sections, facts."""
         self.segments()

@@ -26,6 +26,8 @@ def locked_archive(archive: Path, *, to_write: bool = True) -> Iterator[int]:
     try:
         yield descriptor
     finally:
+        # Closing it is not enough: a duplicate, as a reader of the archive may still have, would keep the lock.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 

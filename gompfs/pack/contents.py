@@ -1,7 +1,8 @@
 """Stores the contents of a segment's regular files, equal files once.
 
-With the codec gompresso-tadoc, text goes to parts that are stored as grammars. With the other codecs, all bytes go to
-the same blocks.
+A file whose content is in the archive that is added to gets the extents of the file that has it. Other contents are
+stored: with the codec gompresso-tadoc, text goes to parts that are stored as grammars; with the other codecs, all bytes
+go to the same blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from gompfs._native.sources import KnownContents, LoadedFiles, PieceHashes
+from gompfs._native.sources import KnownContents, LoadedFiles, PieceHashes, Place
 from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
@@ -20,6 +21,9 @@ from gompfs.errors import display_path
 from gompfs.index.writer import IndexWriter
 from gompfs.model import WORD_SECTION, Extent, WrittenBlock, WrittenPart
 from gompfs.options import PackOptions
+from gompfs.pack.archived_contents import ArchivedContents
+from gompfs.pack.archived_files import ArchivedFiles
+from gompfs.pack.archived_large import LargeArchivedContents
 from gompfs.pack.large_contents import LargeContents
 from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
@@ -46,13 +50,17 @@ class ContentWriter:
         block_size: int,
         first_block: int,
         dictionary: Dictionary | None = None,
+        archived: ArchivedFiles | None = None,
     ) -> None:
         """Write extents to `index` and blocks to `writer`. The first block gets the number `first_block`.
 
-        `dictionary` is that of the archive, which the blocks of gompresso-bit use.
+        `dictionary` is that of the archive, which the blocks of gompresso-bit use. `archived` are the files of the
+        archive that is added to.
         """
         self.warnings: list[str] = []
         self.num_duplicates = 0
+        self.num_archived = 0
+        self.num_unchanged = 0
         self._num_wrong = 0
         self._index = index
         self._writer = writer
@@ -63,6 +71,11 @@ class ContentWriter:
         self._first_block = first_block
         self._known = KnownContents()
         self._large = LargeContents()  # contents of more than MAX_WHOLE_SIZE bytes
+        self._archived_files = archived
+        self._archived = self._large_archived = None
+        if archived is not None:
+            self._archived = ArchivedContents(archived, self._known, engine.num_threads)
+            self._large_archived = LargeArchivedContents(archived)
         self._text_files: list[tuple[int, int]] = []  # inode number, and number of a text file
         part_size = options.part_size
         self._text: TextParts | None = None
@@ -82,9 +95,11 @@ class ContentWriter:
         """Whether `add_files` can be called."""
         return self._stream.has_one_part
 
-    def add_files(self, first_ino: int, files: LoadedFiles) -> None:
-        """Store the contents of files that have been read. They get inode numbers from `first_ino` on."""
+    def add_files(self, first_ino: int, directory: bytes, files: LoadedFiles) -> None:
+        """Store the contents of files of a directory. They get inode numbers from `first_ino` on."""
         text = self._text
+        if self._archived is not None:
+            self._look_up(self._archived, directory, files)
         placed = self._known.place(files, first_ino, self._stream.address, text.num_files if text is not None else None)
         self.num_duplicates += placed.num_duplicates
         if text is not None:
@@ -94,17 +109,34 @@ class ContentWriter:
         self._stream.append_contents(placed.new_in_stream)
         start = self._first_block * self._block_size
         self._index.add_extent_rows([(ino, 0, start + address, size) for ino, address, size in placed.in_stream])
+        for ino, archived_ino in placed.in_archive:
+            self._refer_to_archived(ino, archived_ino)
+        self.num_unchanged += placed.num_unchanged
+        self.num_archived += len(placed.in_archive) - placed.num_unchanged
+
+    def _look_up(self, archived: ArchivedContents, directory: bytes, files: LoadedFiles) -> None:
+        """Look for the contents of files that are not known: first at the same paths."""
+        if unknown := self._known.unknown(files):
+            archived.look_up(directory, unknown)
+        if unknown := self._known.unknown(files):
+            archived.look_up_sizes([size for _, size in unknown])
 
     def add(self, ino: int, entry: SourceEntry) -> int:
         """Store the content of a regular file. Returns the size that was stored."""
+        if entry.archived_ino is not None:
+            self.num_unchanged += 1
+            self._refer_to_archived(ino, entry.archived_ino)
+            return entry.size
         if entry.size == 0 and entry.can_reopen:
             return 0
         if entry.size <= MAX_WHOLE_SIZE and entry.data_ranges is None:
             return self._add_whole(ino, entry)
         with threads_limited_to(self._engine.num_threads):
-            if entry.can_reopen and self._refer_if_known(ino, entry.size, self._find(entry)):
-                with entry.open() as file:
-                    self._note_kind(ino, _head_of(entry, file))
+            if entry.can_reopen and (known := self._find(entry)) is not None:
+                if known[0] is not Place.ARCHIVE:
+                    with entry.open() as file:
+                        self._note_kind(ino, _head_of(entry, file))
+                self._refer_to_known(ino, entry.size, known)
                 return entry.size
             return self._add_pieces(ino, entry)
 
@@ -177,13 +209,36 @@ class ContentWriter:
         if len(content) != entry.size:
             self.warnings.append(f"{display_path(entry.path)}: file changed as we read it")
             content = content[: entry.size]
-        text = self._text if self._note_kind(ino, content) else None
+        known = None
         key = (len(content), entry.sha256 or hashlib.sha256(content).digest())
-        if content and not self._refer_if_known(ino, len(content), self._known.find(*key)):
-            where = text.add_file(content) if text is not None else self._stream.append(content)
-            self._known.add(*key, text is not None, where)
-            self._refer(ino, len(content), text is not None, where)
+        if content:
+            known = self._find_whole(entry.path, key)
+        if known is None or known[0] is not Place.ARCHIVE:
+            text = self._text if self._note_kind(ino, content) else None
+        if known is not None:
+            self._refer_to_known(ino, len(content), known)
+        elif content:
+            known = self._store_whole(content, text)
+            self._known.add(*key, *known)
+            self._refer(ino, len(content), *known)
         return len(content)
+
+    def _find_whole(self, path: bytes, key: tuple[int, bytes]) -> tuple[Place, int] | None:
+        """Returns where a content of a size and a hash is stored, or None. The archive is searched for it."""
+        known = self._known.find(*key)
+        if known is None and self._archived is not None:
+            directory, _, name = path.rpartition(b"/")
+            self._archived.look_up(directory, [(name, key[0])])
+            known = self._known.find(*key)
+            if known is None:
+                self._archived.look_up_sizes([key[0]])
+                known = self._known.find(*key)
+        return known
+
+    def _store_whole(self, content: bytes | memoryview, text: TextParts | None) -> tuple[Place, int]:
+        if text is not None:
+            return Place.TEXT, text.add_file(content)
+        return Place.STREAM, self._stream.append(content)
 
     def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
         """Store a large or sparse file piece by piece."""
@@ -218,8 +273,8 @@ class ContentWriter:
         if size < entry.size:
             self._warn_of_shrinking(entry)
         else:
-            self._large.add(size, content.hashes, True, number)
-        self._refer(ino, size, True, number)
+            self._large.add(size, content.hashes, Place.TEXT, number)
+        self._refer(ino, size, Place.TEXT, number)
         return entry.size
 
     def _add_data(self, ino: int, entry: SourceEntry, content: _Content) -> int:
@@ -237,14 +292,21 @@ class ContentWriter:
         self._index.add_extents(ino, extents)
         if entry.data_ranges is None and content.position == entry.size and extents:
             start = extents[0].stream_offset - self._first_block * self._block_size
-            self._large.add(entry.size, content.hashes, False, start)
+            self._large.add(entry.size, content.hashes, Place.STREAM, start)
         return entry.size
 
     def _warn_of_shrinking(self, entry: SourceEntry) -> None:
         self.warnings.append(f"{display_path(entry.path)}: file shrank as we read it; padded with zeros")
 
-    def _find(self, entry: SourceEntry) -> tuple[bool, int] | None:
-        """Returns where the content of an entry that can be reopened is stored, see KnownContents.find."""
+    def _find(self, entry: SourceEntry) -> tuple[Place, int] | None:
+        """Returns where the content of a large or sparse entry that can be reopened is stored, or None."""
+        found = self._find_in_segment(entry)
+        if found is None and self._large_archived is not None:
+            ino = self._large_archived.find(entry)
+            return None if ino is None else (Place.ARCHIVE, ino)
+        return found
+
+    def _find_in_segment(self, entry: SourceEntry) -> tuple[Place, int] | None:
         if entry.size > MAX_WHOLE_SIZE:
             return self._large.find(entry)
         if not self._known.has_size(entry.size):
@@ -261,19 +323,33 @@ class ContentWriter:
             file_offset += count
         return extents
 
-    def _refer_if_known(self, ino: int, size: int, known: tuple[bool, int] | None) -> bool:
-        """Give a file a content that is `known`: where it is stored, or None. Returns whether it is."""
-        if known is not None:
+    def _refer_to_known(self, ino: int, size: int, known: tuple[Place, int]) -> None:
+        """Give a file a content that was stored before."""
+        if known[0] is Place.ARCHIVE:
+            self.num_archived += 1
+        else:
             self.num_duplicates += 1
-            self._refer(ino, size, *known)
-        return known is not None
+        self._refer(ino, size, *known)
 
-    def _refer(self, ino: int, size: int, in_text: bool, where: int) -> None:
-        """Give a file bytes that are stored: as the text file of a number, or in the stream from an address on."""
-        if in_text:
-            self._text_files.append((ino, where))
-            return
-        self._index.add_extents(ino, self._extents(0, where, size))
+    def _refer(self, ino: int, size: int, place: Place, where: int) -> None:
+        """Give a file a content that is stored; see KnownContents."""
+        match place:
+            case Place.TEXT:
+                self._text_files.append((ino, where))
+            case Place.STREAM:
+                self._index.add_extents(ino, self._extents(0, where, size))
+            case _:
+                self._refer_to_archived(ino, where)
+
+    def _refer_to_archived(self, ino: int, archived_ino: int) -> None:
+        """Give a file the extents of a file of the archive, which is also text or binary as that is."""
+        files = self._archived_files
+        assert files is not None
+        index = files.columns.index_of(archived_ino)
+        assert index is not None
+        self._index.add_extents(ino, files.columns.extents(index))
+        if files.is_binary(archived_ino):
+            self._index.add_binary_files((ino,))
 
 
 def _head_of(entry: SourceEntry, file: BinaryIO) -> bytes:

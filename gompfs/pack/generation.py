@@ -10,7 +10,9 @@ from pathlib import Path
 
 from xxhash import xxh3_64_intdigest
 
+from gompfs.archive import Archive
 from gompfs.codec import BLOCK_ALIGNMENT
+from gompfs.engine import select_engine
 from gompfs.errors import GompfsError, PackError
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
@@ -24,7 +26,6 @@ from gompfs.format import (
     encode_image,
     find_newest,
 )
-from gompfs.index.reader import IndexReader
 from gompfs.index.writer import IndexWriter
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.new_file import TemporaryIndex, naming
@@ -38,12 +39,12 @@ BUFFER_SIZE = 1 << 20
 class NewGeneration:
     """A generation that is being appended.
 
-    `file` is the archive, and `base` the index before; `index` extends it; `writer` is at the file's end.
+    `base` is the archive before; `index` extends its index; `writer` is at the end of `file`.
     """
 
     status: os.stat_result
     file: LocalFile
-    base: IndexReader
+    base: Archive
     block_size: int
     number: int
     index: IndexWriter
@@ -64,9 +65,11 @@ def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[
         newest = find_newest(file)
         _check_end(newest)
         superblock = newest.superblock
-        base = IndexReader(newest.image, str(archive), newest.data_end, superblock.block_size)
+        base = Archive(
+            archive, file=LocalFile(os.dup(descriptor)), engine=select_engine("cpu", num_threads), verify=True
+        )
         try:
-            base.check_before_adding()
+            base.index.check_before_adding()
             with (
                 TemporaryIndex(newest.image) as index,
                 open(descriptor, "ab", buffering=BUFFER_SIZE, closefd=False) as end,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gompfs._native.sources import PieceHashes
+from gompfs._native.sources import PieceHashes, Place
 from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.threads import default_threads
 
@@ -18,7 +18,7 @@ _MOST_AT_ONCE = 16 << 20
 
 class _LargeContent(NamedTuple):
     hashes: bytes
-    stored: tuple[bool, int]
+    stored: tuple[Place, int]
 
 
 class LargeContents:
@@ -28,12 +28,12 @@ class LargeContents:
         self._by_size: dict[int, list[_LargeContent]] = {}
         self._memory = memoryview(b"")
 
-    def add(self, size: int, hashes: PieceHashes, is_text: bool, where: int) -> None:
+    def add(self, size: int, hashes: PieceHashes, place: Place, where: int) -> None:
         """Adds a content that has been hashed: a text file with its number, or bytes with their address."""
         hashes.finish()
-        self._by_size.setdefault(size, []).append(_LargeContent(hashes.digests, (is_text, where)))
+        self._by_size.setdefault(size, []).append(_LargeContent(hashes.digests, (place, where)))
 
-    def find(self, entry: SourceEntry) -> tuple[bool, int] | None:
+    def find(self, entry: SourceEntry) -> tuple[Place, int] | None:
         """Returns where the content of an entry that can be reopened is stored, as KnownContents.find does.
 
         If several contents are equal, returns the last one. Raises the errors of reading the entry.

@@ -17,6 +17,7 @@ from gompfs.format import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
 from gompfs.model import DICTIONARY_SECTION
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
+from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.dictionary import read_dictionary, sources_with_dictionary
 from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_trailers
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
@@ -40,7 +41,9 @@ class PackProgress:
 class PackReport:
     """The result of a pack. Sizes in bytes; `seconds` of wall-clock time.
 
-    `archive_size` is the size of the whole archive, `added_size` what this pack added to it.
+    `archive_size` is the size of the whole archive, `added_size` what this pack added to it. `num_duplicates` files had
+    contents of others that were packed with them. `num_archived` files had contents that the archive had, and
+    `num_unchanged` files were not read because it had them.
     """
 
     num_entries: int = 0
@@ -49,6 +52,8 @@ class PackReport:
     archive_size: int = 0
     added_size: int = 0
     num_duplicates: int = 0
+    num_archived: int = 0
+    num_unchanged: int = 0
     seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
 
@@ -150,17 +155,24 @@ def add_to_archive(
 ) -> PackReport:
     """Append a segment with the entries of `sources`. An entry replaces the archive's entry of the same path.
 
+    Contents that the archive has are not stored again. Without `options.checksum`, a local file of the path, size and
+    modification time of a file of the archive is taken as unchanged, and not read.
+
     A crash leaves the archive as it was (see new_generation). Raises PackError, or ArchiveFormatError for a damaged
     archive.
     """
     started = time.monotonic()
     with new_generation(archive, check=options.check, num_threads=engine.num_threads) as grown:
         _skip_inode(sources, grown.status)
-        words = grown.base.meta().get("words", options.words)
+        words = grown.base.meta.get("words", options.words)
         options = replace(options, words=words)
-        dictionary = read_dictionary(grown.file, grown.base.sections())
+        dictionary = read_dictionary(grown.file, grown.base.sections)
+        archived = ArchivedFiles(grown.base)
+        if not options.checksum:
+            for source in sources:
+                source.skip_unchanged(archived.find)
         builder = SegmentBuilder(
-            grown.index, grown.writer, engine, options, grown.block_size, base=grown.base, dictionary=dictionary
+            grown.index, grown.writer, engine, options, grown.block_size, archived=archived, dictionary=dictionary
         )
         items = chain.from_iterable(source.items() for source in sources)
         report = _write_segment(builder, sources, items, progress)
@@ -202,6 +214,8 @@ def _write_segment(
         size=state.size,
         stream_size=builder.contents.size,
         num_duplicates=builder.contents.num_duplicates,
+        num_archived=builder.contents.num_archived,
+        num_unchanged=builder.contents.num_unchanged,
         warnings=[*builder.warnings, *(warning for source in sources for warning in source.warnings)],
     )
 

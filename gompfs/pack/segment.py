@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from gompfs.engine import Engine
 from gompfs.errors import PackError, UnreadableFileError, display_path
-from gompfs.index.reader import IndexReader
-from gompfs.index.visited import VisitedDirectories
 from gompfs.index.writer import IndexWriter
 from gompfs.model import MAX_INO, MAX_TIME_NS, NEXT_INO, ROOT_INO, Inode
 from gompfs.options import PackOptions
+from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.contents import ContentWriter
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.file_run import FileRun
@@ -35,10 +34,10 @@ class SegmentBuilder:
         options: PackOptions,
         block_size: int,
         *,
-        base: IndexReader | None = None,
+        archived: ArchivedFiles | None = None,
         dictionary: Dictionary | None = None,
     ) -> None:
-        """Write rows to `index` and blocks to `writer`. `base` is the index that `index` extends.
+        """Write rows to `index` and blocks to `writer`. `archived` are the files of the index that `index` extends.
 
         `dictionary` is that of the archive.
         """
@@ -49,33 +48,17 @@ class SegmentBuilder:
         self._merged: set[bytes] = set()  # directories that were there before the entry of a source came
         self._linkable: dict[bytes, int] = {}
         self._left_out: set[bytes] = set()
-        segments = base.segments() if base is not None else []
-        self._number = len(segments)
+        self._number = 0
         self._next_ino = ROOT_INO
-        if base is not None:
-            self._take_over(base)
-        first_block = sum(len(segment.blocks) for segment in segments)
-        self.contents = ContentWriter(index, writer, engine, options, block_size, first_block, dictionary)
+        first_block = 0
+        if archived is not None:
+            archive = archived.archive
+            self._directories |= archived.directories
+            self._number, first_block = len(archive.segments), archive.num_blocks
+            # Inode numbers are never reused: the grammars of older segments still contain files that were replaced.
+            self._next_ino = int(archive.meta[NEXT_INO])
+        self.contents = ContentWriter(index, writer, engine, options, block_size, first_block, dictionary, archived)
         self.warnings = self.contents.warnings
-
-    def _take_over(self, base: IndexReader) -> None:
-        """Take over the directories and the next inode number of the archive to which the segment is added."""
-        names = list(base.names())
-        # Inode numbers are never reused: the grammars of older segments still contain files that were replaced.
-        self._next_ino = int(base.meta()[NEXT_INO])
-        children: dict[int, list[tuple[bytes, int]]] = {}
-        for parent, name, ino in names:
-            children.setdefault(parent, []).append((name, ino))
-        visited = VisitedDirectories()
-        pending = [(b"", ROOT_INO)]
-        while pending:
-            path, ino = pending.pop()
-            inode = base.inode(ino)
-            if inode is not None and stat.S_ISDIR(inode.mode):
-                visited.enter(ino, path)
-                self._directories[path] = ino
-                prefix = path + b"/" if path else b""
-                pending.extend((prefix + name, child) for name, child in children.get(ino, ()))
 
     def add(self, entry: SourceEntry) -> int:
         """Store an entry. Returns the size of its content in bytes. Raises PackError."""
@@ -106,19 +89,26 @@ class SegmentBuilder:
     def add_files(self, run: FileRun) -> int:
         """Store the entries of a run, and empty it. Returns the size of their contents in bytes. Raises PackError."""
         files = run.files
-        # In a directory that was there before, a file may have the path of a directory.
-        if run.directory in self._merged or not self.contents.takes_files:
+        if not self.contents.takes_files or self._replaces_directory(run):
             return sum(map(self.add, run.entries()))
         size = files.size
         while len(files):
             rest = files.split_off(self._index.room)
-            self._add_rows(self._directory(run.directory), files)
+            self._add_rows(run.directory, files)
             files = rest
         return size
 
-    def _add_rows(self, parent: int, files: LoadedFiles) -> None:
+    def _replaces_directory(self, run: FileRun) -> bool:
+        """Returns whether a file has the path of a directory, which only one that was there before can have."""
+        if run.directory not in self._merged:
+            return False
+        prefix = run.directory + b"/" if run.directory else b""
+        return any(prefix + name in self._directories for name in run.files.names())
+
+    def _add_rows(self, directory: bytes, files: LoadedFiles) -> None:
+        parent = self._directory(directory)
         ino = self._take_numbers(len(files))
-        self.contents.add_files(ino, files)
+        self.contents.add_files(ino, directory, files)
         self._index.add_xattrs(files.xattr_rows(ino))
         options = self._options
         self._index.add_files(

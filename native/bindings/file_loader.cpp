@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -49,12 +51,26 @@ struct AnnouncedLocalFiles : AnnouncedFiles<FileTask> {
 };
 using AnnouncedDirectory = Announced<DirectoryTask>;
 
+// Size, modification time in ns and inode number of a file of the archive.
+using Archived = py::Tuple<std::uint64_t, std::int64_t, std::uint64_t>;
+
+std::optional<ArchivedFile> find_archived(const nb::dict& archived, nb::handle name) {
+    if (!archived.contains(name)) {
+        return std::nullopt;
+    }
+    const auto [size, mtime_ns, ino] =
+        nb::cast<std::tuple<std::uint64_t, std::int64_t, std::uint64_t>>(archived[name]);
+    return ArchivedFile{size, mtime_ns, ino};
+}
+
 AnnouncedLocalFiles load(const FileLoader& loader, const OpenDirectory& directory,
-                         const py::List<nb::bytes>& names) {
+                         const py::List<nb::bytes>& names,
+                         const py::Dict<nb::bytes, Archived>& archived) {
     AnnouncedLocalFiles announced{{loader.tasks, {}}, loader.skipped};
     for (const nb::handle name : names) {
-        announced.files.push_back(
-            std::make_shared<FileTask>(directory.directory, as_string(name), loader.max_file_size));
+        announced.files.push_back(std::make_shared<FileTask>(directory.directory, as_string(name),
+                                                             loader.max_file_size,
+                                                             find_archived(archived, name)));
         loader.tasks->push(announced.files.back());
     }
     return announced;
@@ -70,15 +86,16 @@ AnnouncedDirectory list(const FileLoader& loader, std::optional<OpenDirectory> p
 bool is_plain(const LocalFile& file, const std::vector<InodeNumber>& skipped) {
     constexpr auto kMaxSeconds = std::numeric_limits<std::int64_t>::max() / 1'000'000'000;
     const struct stat& status = file.status;
-    return file.content && !file.has_xattrs && !file.has_changed &&
+    return (file.content || file.archived_ino != 0) && !file.has_xattrs && !file.has_changed &&
            status.st_mtim.tv_sec > -kMaxSeconds && status.st_mtim.tv_sec < kMaxSeconds &&
            std::find(skipped.begin(), skipped.end(), InodeNumber(status.st_dev, status.st_ino)) ==
                skipped.end();
 }
 
-// (name, errno, status, has_xattrs, has_changed, descriptor, xattrs, content, hash)
-using OddFile = py::Tuple<nb::bytes, int, Status, bool, bool, int, XattrDict,
-                          std::optional<nb::memoryview>, std::optional<nb::bytes>>;
+// (name, errno, status, has_xattrs, has_changed, descriptor, xattrs, content, hash, archived_ino)
+using OddFile =
+    py::Tuple<nb::bytes, int, Status, bool, bool, int, XattrDict, std::optional<nb::memoryview>,
+              std::optional<nb::bytes>, std::uint64_t>;
 
 std::optional<std::variant<LoadedFiles, OddFile>> take_files(AnnouncedLocalFiles& announced) {
     LoadedFiles run = announced.take_run([&](FileTask& task) -> std::optional<LoadedFile> {
@@ -87,7 +104,7 @@ std::optional<std::variant<LoadedFiles, OddFile>> take_files(AnnouncedLocalFiles
             return std::nullopt;
         }
         return LoadedFile{task.name(), file.status, std::move(file.xattrs),
-                          std::move(file.content)};
+                          std::move(file.content), file.archived_ino};
     });
     if (!run.files.empty()) {
         return std::move(run);
@@ -100,7 +117,7 @@ std::optional<std::variant<LoadedFiles, OddFile>> take_files(AnnouncedLocalFiles
     const auto [content, sha256] = to_python(std::move(file.content));
     return OddFile(nb::make_tuple(to_bytes(task.name()), file.error, status_of(file.status),
                                   file.has_xattrs, file.has_changed, file.file.release(),
-                                  dict_of(file.xattrs), content, sha256));
+                                  dict_of(file.xattrs), content, sha256, file.archived_ino));
 }
 
 using NameAndKind = py::Tuple<nb::bytes, int>;
@@ -138,12 +155,13 @@ void bind_file_loader(nb::module_& sources) {
              "last.\n\n"
              "A LoadedFiles has 4 MiB, or one file more. Where it ends depends on the files alone. "
              "Another file is (name, errno, status, has_xattrs, has_changed, descriptor, xattrs, "
-             "content, SHA-256), with a status as from `LoadedFiles.describe`. `errno` is 0 if the "
+             "content, SHA-256, archived_ino), with a status as from `LoadedFiles.describe`. `errno` is 0 if the "
              "file could be opened. `has_xattrs` is set if there are extended attributes that are "
              "not in `xattrs`, or if they cannot be listed. `has_changed` says whether the file "
              "changed while it was read. The caller closes `descriptor` unless it is -1. There is "
              "no content if the file is not regular, has several names or holes, is too large, or "
-             "could not be read.");
+             "could not be read. `archived_ino` is the inode number of a file that the archive has "
+             "unchanged, which has one name and was not read; otherwise 0.");
     nb::class_<AnnouncedDirectory>(sources, "AnnouncedDirectory")
         .def(
             "take", &take_directory,
@@ -165,8 +183,10 @@ void bind_file_loader(nb::module_& sources) {
             "Files of more than `max_file_size` bytes are only opened. Up to `capacity` bytes are "
             "read ahead.\n\n"
             "Files with a device and inode number in `skipped` are never in a LoadedFiles.")
-        .def("load", &load, "directory"_a, "names"_a,
-             "Announces files of a directory. Symlinks are not followed.")
+        .def("load", &load, "directory"_a, "names"_a, "archived"_a,
+             "Announces files of a directory. Symlinks are not followed.\n\n"
+             "`archived` has the size, the modification time in ns, and the inode number of files "
+             "of an archive, by name. A file of one name that has this size and time is not read.")
         .def("list", &list, "parent"_a.none(), "name"_a, "device"_a.none() = nb::none(),
              "Announces a directory. Without a parent, `name` is a path, which may lead to it "
              "through a symlink.\n\n"

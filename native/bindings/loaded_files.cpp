@@ -28,14 +28,15 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-using Description = py::Tuple<nb::bytes, Status, XattrDict, nb::memoryview, nb::bytes>;
+using Description = py::Tuple<nb::bytes, Status, XattrDict, std::optional<nb::memoryview>,
+                              std::optional<nb::bytes>, std::uint64_t>;
 
 py::List<Description> describe(const LoadedFiles& loaded) {
     py::List<Description> result;
     for (const LoadedFile& file : loaded.files) {
         const auto [content, sha256] = to_python(file.content);
         result.append(nb::make_tuple(to_bytes(file.name), status_of(file.status),
-                                     dict_of(file.xattrs), content, sha256));
+                                     dict_of(file.xattrs), content, sha256, file.archived_ino));
     }
     return result;
 }
@@ -89,15 +90,39 @@ KnownContents::Sha256 as_sha256(const nb::bytes& bytes) {
     return sha256;
 }
 
-std::optional<std::pair<bool, std::uint64_t>> find(const KnownContents& known, std::uint64_t size,
-                                                   const nb::bytes& sha256) {
+std::optional<std::pair<StoredContent::Place, std::uint64_t>> find(const KnownContents& known,
+                                                                   std::uint64_t size,
+                                                                   const nb::bytes& sha256) {
     const std::optional<StoredContent> stored = known.find(size, as_sha256(sha256));
-    return stored ? std::optional(std::pair(stored->is_text, stored->where)) : std::nullopt;
+    return stored ? std::optional(std::pair(stored->place, stored->where)) : std::nullopt;
 }
 
-void add(KnownContents& known, std::uint64_t size, const nb::bytes& sha256, bool is_text,
-         std::uint64_t where) {
-    known.add(size, as_sha256(sha256), {is_text, where});
+void add(KnownContents& known, std::uint64_t size, const nb::bytes& sha256,
+         StoredContent::Place place, std::uint64_t where) {
+    known.add(size, as_sha256(sha256), {place, where});
+}
+
+void add_archived(KnownContents& known, const LoadedFiles& loaded,
+                  const std::vector<std::uint64_t>& inos) {
+    if (inos.size() != loaded.files.size()) {
+        throw std::invalid_argument("there must be an inode number for each file");
+    }
+    const auto unknown = unknown_files(loaded.files, known);
+    for (const LoadedFile* file : unknown) {
+        const auto index = static_cast<std::size_t>(file - loaded.files.data());
+        known.add(file->size(), file->content->sha256,
+                  {StoredContent::Place::archive, inos[index]});
+    }
+}
+
+using NameAndSize = py::Tuple<nb::bytes, std::uint64_t>;
+
+py::List<NameAndSize> unknown(const KnownContents& known, const LoadedFiles& loaded) {
+    py::List<NameAndSize> result;
+    for (const LoadedFile* file : unknown_files(loaded.files, known)) {
+        result.append(nb::make_tuple(to_bytes(file->name), file->size()));
+    }
+    return result;
 }
 
 PlacedFiles place(KnownContents& known, const LoadedFiles& loaded, std::uint64_t first_ino,
@@ -121,6 +146,24 @@ py::List<InText> in_text(const PlacedFiles& placed) {
     py::List<InText> result;
     for (const PlacedFiles::InText& each : placed.in_text) {
         result.append(nb::make_tuple(each.ino, each.number));
+    }
+    return result;
+}
+
+using InArchive = py::Tuple<std::uint64_t, std::uint64_t>;
+
+py::List<InArchive> in_archive(const PlacedFiles& placed) {
+    py::List<InArchive> result;
+    for (const PlacedFiles::InArchive& each : placed.in_archive) {
+        result.append(nb::make_tuple(each.ino, each.archived_ino));
+    }
+    return result;
+}
+
+py::List<nb::bytes> names(const LoadedFiles& loaded) {
+    py::List<nb::bytes> result;
+    for (const LoadedFile& file : loaded.files) {
+        result.append(to_bytes(file.name));
     }
     return result;
 }
@@ -177,12 +220,18 @@ void bind_loaded_files(nb::module_& sources) {
     nb::class_<LoadedFiles>(
         sources, "LoadedFiles",
         "Regular files of one directory, in the order of their names, whose contents are in "
-        "memory.\n\n"
-        "They have no other names and no holes, and did not change while they were read.")
+        "memory, or which an archive has unchanged.\n\n"
+        "They have no other names. Those in memory have no holes, and did not change while they "
+        "were read.")
         .def("__len__", [](const LoadedFiles& self) { return self.files.size(); })
-        .def_ro("size", &LoadedFiles::size, "The size of all contents in bytes.")
+        .def_ro("size", &LoadedFiles::size,
+                "The size of all contents in bytes, also of those that were not read.")
+        .def("names", &names, "Returns the name of each file.")
         .def("describe", &describe,
-             "Returns name, status, extended attributes, content and SHA-256 of each file.\n\n"
+             "Returns name, status, extended attributes, content, SHA-256 and archived_ino of each "
+             "file.\n\n"
+             "For a file that an archive has unchanged, there is no content, and archived_ino is "
+             "its inode number there; otherwise 0. "
              "A status is (mode, uid, gid, seconds and nanoseconds of the modification time, size, "
              "device, inode number).")
         .def("xattr_rows", &xattr_rows, "first_ino"_a, "Returns rows of the table xattr.")
@@ -209,19 +258,33 @@ void bind_loaded_files(nb::module_& sources) {
                 "The contents that must be appended to the stream.")
         .def_ro("new_in_text", &PlacedFiles::new_in_text,
                 "The contents that must be added as text files.")
-        .def_ro("num_duplicates", &PlacedFiles::num_duplicates)
+        .def_ro("num_duplicates", &PlacedFiles::num_duplicates,
+                "The number of contents that the stream or a text file had.")
+        .def_ro("num_unchanged", &PlacedFiles::num_unchanged,
+                "The number of files that were not read.")
         .def_prop_ro("in_stream", &in_stream,
                      "Inode number, address and size of each file whose content is in the stream.")
         .def_prop_ro("in_text", &in_text, "Inode number, and number of a text file.")
-        .def_ro("binary", &PlacedFiles::binary, "The inode numbers of files that are not text.");
+        .def_prop_ro("in_archive", &in_archive,
+                     "Inode number, and that of a file of the archive which has the content.")
+        .def_ro("binary", &PlacedFiles::binary,
+                "The inode numbers of files that are not text, without those `in_archive`.");
+    nb::enum_<StoredContent::Place>(sources, "Place", "Where a content is stored.")
+        .value("STREAM", StoredContent::Place::stream)
+        .value("TEXT", StoredContent::Place::text)
+        .value("ARCHIVE", StoredContent::Place::archive);
     nb::class_<KnownContents>(sources, "KnownContents",
-                              "The contents that are stored, at an address of the stream or as the "
-                              "text file of a number.")
+                              "The contents that are stored: at an address of the stream, as the "
+                              "text file of a number, or as the archive's file of an inode number.")
         .def(nb::init<>())
         .def("find", &find, "size"_a, "sha256"_a,
-             "Returns whether a content is a text file, and its number or address; None if it is "
+             "Returns the place of a content, and its address or number; None if it is not known.")
+        .def("add", &add, "size"_a, "sha256"_a, "place"_a, "where"_a)
+        .def("add_archived", &add_archived, "files"_a, "inos"_a,
+             "Adds the contents of files of the archive that were not known.")
+        .def("unknown", &unknown, "files"_a,
+             "Returns name and size of each file that was read, is not empty, and whose content is "
              "not known.")
-        .def("add", &add, "size"_a, "sha256"_a, "is_text"_a, "where"_a)
         .def("has_size", &KnownContents::has_size, "size"_a,
              "Whether a content of this size was added.")
         .def("place", &place, "files"_a, "first_ino"_a, "address"_a, "text_file"_a.none(),

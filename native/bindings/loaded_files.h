@@ -22,10 +22,10 @@ namespace gompfs {
 // Files of one directory, in the order of their names.
 struct LoadedFiles {
     std::vector<LoadedFile> files;
-    std::uint64_t size = 0;  // of all contents
+    std::uint64_t size = 0;  // of all contents, also of those that were not read
 
     void append(LoadedFile file) {
-        size += file.content->bytes.size();
+        size += file.size();
         files.push_back(std::move(file));
     }
 
@@ -35,7 +35,7 @@ struct LoadedFiles {
         while (files.size() > number) {
             rest.files.push_back(std::move(files.back()));
             files.pop_back();
-            rest.size += rest.files.back().content->bytes.size();
+            rest.size += rest.files.back().size();
         }
         std::reverse(rest.files.begin(), rest.files.end());
         size -= rest.size;

@@ -11,6 +11,9 @@ namespace gompfs {
 void FileTask::run(TasksAhead& tasks) try {
     result = open_file(directory_->number(), name_);
     directory_.reset();
+    if (archived_ && take_unchanged(result, *archived_)) {
+        return;
+    }
     if (!can_be_read_whole(result, max_size_)) {
         return;
     }

@@ -12,11 +12,16 @@
 
 namespace gompfs {
 
-// A file of a directory. Larger files than max_size are only opened.
+// A file of a directory. Larger files than max_size are only opened, as are those that have not
+// changed since `archived`, if it is given.
 class FileTask : public TasksAhead::Task {
   public:
-    FileTask(std::shared_ptr<Descriptor> directory, std::string name, std::uint64_t max_size)
-        : directory_(std::move(directory)), name_(std::move(name)), max_size_(max_size) {}
+    FileTask(std::shared_ptr<Descriptor> directory, std::string name, std::uint64_t max_size,
+             std::optional<ArchivedFile> archived)
+        : directory_(std::move(directory)),
+          name_(std::move(name)),
+          max_size_(max_size),
+          archived_(archived) {}
 
     const std::string& name() const { return name_; }
 
@@ -28,6 +33,7 @@ class FileTask : public TasksAhead::Task {
     std::shared_ptr<Descriptor> directory_;
     const std::string name_;
     const std::uint64_t max_size_;
+    const std::optional<ArchivedFile> archived_;
 };
 
 // A directory of a directory, or of the current one if the parent is null. With `device`, a

@@ -13,38 +13,60 @@ void KnownContents::add(std::uint64_t size, const Sha256& sha256, StoredContent 
     sizes_.insert(size);
 }
 
+std::vector<const LoadedFile*> unknown_files(const std::vector<LoadedFile>& files,
+                                             const KnownContents& known) {
+    std::vector<const LoadedFile*> unknown;
+    for (const LoadedFile& file : files) {
+        if (file.content && file.size() > 0 && !known.find(file.size(), file.content->sha256)) {
+            unknown.push_back(&file);
+        }
+    }
+    return unknown;
+}
+
 PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next,
                         KnownContents& known) {
+    using Place = StoredContent::Place;
     PlacedFiles placed;
-    std::uint64_t ino = next.ino;
+    std::uint64_t ino = next.ino - 1;
     for (const LoadedFile& file : files) {
+        ++ino;
+        if (!file.content) {
+            placed.in_archive.push_back({ino, file.archived_ino});
+            ++placed.num_unchanged;
+            continue;
+        }
         const FileContent& content = *file.content;
         const std::uint64_t size = content.bytes.size();
-        const bool is_text = next.text_file && content.is_text;
-        if (size > 0) {
-            std::optional<StoredContent> stored = known.find(size, content.sha256);
-            if (stored) {
-                ++placed.num_duplicates;
-            } else if (is_text) {
-                stored = {true, (*next.text_file)++};
+        if (size == 0) {
+            continue;
+        }
+        std::optional<StoredContent> stored = known.find(size, content.sha256);
+        if (!stored) {
+            if (next.text_file && content.is_text) {
+                stored = {Place::text, (*next.text_file)++};
                 placed.new_in_text.append(file.content);
-                known.add(size, content.sha256, *stored);
             } else {
-                stored = {false, next.address};
+                stored = {Place::stream, next.address};
                 next.address += size;
                 placed.new_in_stream.append(file.content);
-                known.add(size, content.sha256, *stored);
             }
-            if (stored->is_text) {
-                placed.in_text.push_back({ino, stored->where});
-            } else {
-                placed.in_stream.push_back({ino, stored->where, size});
-            }
-            if (!content.is_text) {
-                placed.binary.push_back(ino);
-            }
+            known.add(size, content.sha256, *stored);
+        } else if (stored->place != Place::archive) {
+            ++placed.num_duplicates;
         }
-        ++ino;
+        if (stored->place == Place::archive) {
+            placed.in_archive.push_back({ino, stored->where});
+            continue;
+        }
+        if (stored->place == Place::text) {
+            placed.in_text.push_back({ino, stored->where});
+        } else {
+            placed.in_stream.push_back({ino, stored->where, size});
+        }
+        if (!content.is_text) {
+            placed.binary.push_back(ino);
+        }
     }
     return placed;
 }

@@ -1,7 +1,8 @@
 // The contents of files that an archive has already, so that equal files are stored once.
 //
 // A content is stored in the stream, from an address on, or as one of the text files, which have
-// numbers. Two contents are equal if their sizes and hashes are.
+// numbers. An archive that is added to has the contents of its files, which have inode numbers. Two
+// contents are equal if their sizes and hashes are.
 #pragma once
 
 #include <array>
@@ -20,8 +21,10 @@
 namespace gompfs {
 
 struct StoredContent {
-    bool is_text;
-    std::uint64_t where;  // the address, or the number
+    enum class Place : std::uint8_t { stream, text, archive };
+
+    Place place;
+    std::uint64_t where;  // the address, the number of a text file, or an inode number
 };
 
 class KnownContents {
@@ -51,12 +54,16 @@ class KnownContents {
     std::unordered_set<std::uint64_t> sizes_;
 };
 
-// A file that was read whole. It has one name and no holes.
+// A file that was read whole, or that the archive has unchanged. It has one name. If it was read, it
+// has no holes.
 struct LoadedFile {
     std::string name;
     struct stat status{};
     Xattrs xattrs;
-    std::shared_ptr<FileContent> content;
+    std::shared_ptr<FileContent> content;  // null if archived_ino is not 0
+    std::uint64_t archived_ino = 0;
+
+    std::uint64_t size() const { return static_cast<std::uint64_t>(status.st_size); }
 };
 
 // Where the contents of some files go: those that are new, and for each file that is not empty
@@ -68,18 +75,27 @@ struct PlacedFiles {
     struct InText {
         std::uint64_t ino, number;
     };
+    struct InArchive {
+        std::uint64_t ino, archived_ino;
+    };
 
     Contents new_in_stream, new_in_text;
     std::vector<InStream> in_stream;
     std::vector<InText> in_text;
-    std::vector<std::uint64_t> binary;  // inode numbers of the files that are not text
-    std::uint64_t num_duplicates = 0;
+    std::vector<InArchive> in_archive;
+    std::vector<std::uint64_t> binary;  // inode numbers of other files that are not text
+    std::uint64_t num_duplicates = 0;   // in the stream or in text
+    std::uint64_t num_unchanged = 0;    // in the archive
 };
 
 struct NextPlaces {
     std::uint64_t ino, address;
     std::optional<std::uint64_t> text_file;  // none: all goes to the stream
 };
+
+// The files that were read, are not empty, and whose contents are not known.
+std::vector<const LoadedFile*> unknown_files(const std::vector<LoadedFile>& files,
+                                             const KnownContents& known);
 
 // Adds the new contents to `known`.
 PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next,

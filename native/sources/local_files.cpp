@@ -66,6 +66,16 @@ bool has_holes(int file, const struct stat& status) {
     return hole >= 0 && hole < status.st_size;
 }
 
+// Reads the extended attributes. Closes the file if there is nothing more to read.
+void read_rest(LocalFile& file) {
+    if (file.has_xattrs && read_xattrs(file.file.number(), file.xattrs)) {
+        file.has_xattrs = false;
+    }
+    if (!file.has_xattrs) {
+        file.file.close();
+    }
+}
+
 // Whether a file has content although its size is 0, as files of /proc have.
 bool has_unknown_size(int file, const struct stat& status) {
     char first;
@@ -127,6 +137,22 @@ LocalFile open_file(int directory, const std::string& name) {
     return file;
 }
 
+bool take_unchanged(LocalFile& file, const ArchivedFile& archived) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    const struct stat& status = file.status;
+    std::int64_t mtime_ns;
+    if (file.error != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1 ||
+        static_cast<std::uint64_t>(status.st_size) != archived.size ||
+        __builtin_mul_overflow(status.st_mtim.tv_sec, kSecond, &mtime_ns) ||
+        __builtin_add_overflow(mtime_ns, status.st_mtim.tv_nsec, &mtime_ns) ||
+        mtime_ns != archived.mtime_ns || has_unknown_size(file.file.number(), status)) {
+        return false;
+    }
+    file.archived_ino = archived.ino;
+    read_rest(file);
+    return true;
+}
+
 bool can_be_read_whole(const LocalFile& file, std::uint64_t max_size) {
     const struct stat& status = file.status;
     const bool can_be = file.error == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
@@ -153,12 +179,7 @@ void read_file(LocalFile& file) try {
                        now.st_mtim.tv_nsec != file.status.st_mtim.tv_nsec;
     content->examine();
     file.content = content;
-    if (file.has_xattrs && read_xattrs(descriptor, file.xattrs)) {
-        file.has_xattrs = false;
-    }
-    if (!file.has_xattrs) {
-        file.file.close();
-    }
+    read_rest(file);
 } catch (const std::exception&) {
     // A caller that needs the content reads the file again, and gets the error.
 }

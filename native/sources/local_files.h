@@ -25,6 +25,13 @@ using InodeNumber = std::pair<dev_t, ino_t>;
 // Extended attributes: names and values.
 using Xattrs = std::vector<std::pair<std::string, std::string>>;
 
+// What an archive that is added to says of a file at the path of another.
+struct ArchivedFile {
+    std::uint64_t size;
+    std::int64_t mtime_ns;
+    std::uint64_t ino;
+};
+
 // A file that was opened. `content` is there if the file is regular, has one name and no holes, is
 // small enough, and was read completely, and then `xattrs` has its extended attributes, unless they
 // cannot be read. The file is closed if there is nothing more to read.
@@ -36,6 +43,7 @@ struct LocalFile {
     Xattrs xattrs;
     Descriptor file;
     std::shared_ptr<FileContent> content;
+    std::uint64_t archived_ino = 0;  // if the archive has the file unchanged
 };
 
 struct LocalDirectory {
@@ -54,6 +62,11 @@ struct LocalDirectory {
 
 // Opens a file without following a symlink, and without reading it. `directory` is a descriptor.
 LocalFile open_file(int directory, const std::string& name);
+
+// Takes the file as unchanged, and reads its extended attributes instead of its content, if it is
+// regular, has one name, and has the size and the modification time that the archive says. Returns
+// whether it does.
+bool take_unchanged(LocalFile& file, const ArchivedFile& archived);
 
 // Whether read_file can read a file of at most max_size bytes: not one whose size is 0 although it
 // has content. Otherwise, the kernel is asked to read its beginning.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 from pathlib import Path
 
@@ -114,6 +115,31 @@ def test_add_says_what_it_added(gompfs, archive, tmp_path):
     lines = gompfs("add", tmp_path / "more", archive).lines
     assert "40.0 kB -> " in lines[0]
     assert any(line.startswith("  the archive now has ") for line in lines)
+
+
+def test_add_says_what_the_archive_had(gompfs, archive, tree):
+    summary = gompfs("add", tree, archive).lines
+    assert "  3 unchanged files, not read" in summary
+    (tree / "z.txt").rename(tree / "moved.txt")
+    report = json.loads(gompfs("add", "--json", tree, archive).output)
+    assert (report["num_unchanged"], report["num_archived"], report["stream_size"]) == (2, 1, 0)
+    os.utime(tree / "moved.txt", ns=(1, 1))
+    assert "  1 file with content that the archive had, not stored again" in gompfs("add", tree, archive).lines
+    assert gompfs("cat", archive, "moved.txt").output == (tree / "moved.txt").read_bytes()
+
+
+def test_checksum_reads_files_of_the_same_size_and_time(gompfs, archive, tree):
+    path = tree / "docs/a.txt"
+    status, old = path.stat(), path.read_bytes()
+    path.write_bytes(b"#" * len(old))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert gompfs("add", "-q", tree, archive).status == 0
+    assert gompfs("cat", archive, "docs/a.txt").output == old
+    assert gompfs("add", "-q", "--checksum", tree, archive).status == 0
+    assert gompfs("cat", archive, "docs/a.txt").output == b"#" * len(old)
+    assert gompfs("verify", "-q", archive).status == 0
+    refused = gompfs("pack", "--checksum", tree, "other.gomp")
+    assert (refused.status, "--checksum" in refused.errors) == (2, True)
 
 
 def test_names_that_are_not_utf_8(gompfs, tmp_path):

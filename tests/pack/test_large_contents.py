@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memory_source import MemoryEntry
 from tree_helpers import list_archive, list_directory, pack
 
-from gompfs._native.sources import PieceHashes, read_range
+from gompfs._native.sources import PieceHashes, Place, read_range
 from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.pack import open_source
@@ -103,7 +103,7 @@ def known(*contents: bytes) -> LargeContents:
     for number, content in enumerate(contents):
         hashes = PieceHashes()
         hashes.append(content, 2)
-        all_known.add(len(content), hashes, True, number)
+        all_known.add(len(content), hashes, Place.TEXT, number)
     return all_known
 
 
@@ -114,11 +114,11 @@ def flipped(content: bytes, position: int) -> bytes:
 def test_equal_contents_are_found() -> None:
     other = flipped(CONTENT, 2 * MIB)
     contents = known(other, CONTENT, CONTENT[:-1])
-    assert contents.find(entry(CONTENT)) == (True, 1)
-    assert contents.find(entry(other)) == (True, 0)
-    assert contents.find(entry(CONTENT[:-1])) == (True, 2)
+    assert contents.find(entry(CONTENT)) == (Place.TEXT, 1)
+    assert contents.find(entry(other)) == (Place.TEXT, 0)
+    assert contents.find(entry(CONTENT[:-1])) == (Place.TEXT, 2)
     assert contents.find(entry(CONTENT[:-2])) is None
-    assert known(CONTENT, other, CONTENT).find(entry(CONTENT)) == (True, 2)
+    assert known(CONTENT, other, CONTENT).find(entry(CONTENT)) == (Place.TEXT, 2)
 
 
 @pytest.mark.parametrize(

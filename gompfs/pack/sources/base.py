@@ -15,6 +15,7 @@ A source is a directory, a single file, a tar stream or a zip archive; the packe
 * Content has exactly `size` bytes. A file that shrinks while it is read is padded with zeros, one that grows is
   truncated; both add to `Source.warnings`. A read may raise UnreadableFileError; the file and its other names are
   then left out.
+* After `skip_unchanged`, an entry may have `archived_ino` set. It then has no content that can be read.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from gompfs.pack.sources.file_run import FileRun
 
-__all__ = ["ContentStream", "FileContent", "Source", "SourceEntry", "fill"]
+__all__ = ["ArchivedFile", "ContentStream", "FileContent", "FindArchived", "Source", "SourceEntry", "fill"]
 
 DEFAULT_PIECE_SIZE = 1 << 20
 
@@ -44,6 +45,8 @@ class SourceEntry:
     `data_ranges` lists the (file_offset, size) of the ranges that hold data, ascending and disjoint; None means the
     whole file. If `hard_link_to` is set, the entry has no content, and its own metadata are ignored. `may_be_linked` is
     False if no hard link to the entry follows. `sha256` is the hash of the whole content if the source knows it.
+    `archived_ino` is the inode number of the file of the archive whose content the entry has, as far as its size and
+    time say, if the source did not read it.
     """
 
     path: bytes
@@ -59,6 +62,7 @@ class SourceEntry:
     data_ranges: list[tuple[int, int]] | None = None
     may_be_linked: bool = True
     sha256: bytes | None = None
+    archived_ino: int | None = None
 
     @property
     def can_reopen(self) -> bool:
@@ -108,6 +112,18 @@ class FileContent(NamedTuple):
     read_at: Callable[[int, int], bytes]
 
 
+class ArchivedFile(NamedTuple):
+    """A regular file of the archive that is added to. The size is in bytes, the time in ns since the epoch."""
+
+    size: int
+    mtime_ns: int
+    ino: int
+
+
+FindArchived = Callable[[bytes], dict[bytes, ArchivedFile]]
+"""Returns the regular files that the archive has in the directory of a path, by name."""
+
+
 class Source(Protocol):
     """A source of entries to pack.
 
@@ -131,6 +147,13 @@ class Source(Protocol):
     def items(self) -> Iterator[SourceEntry | FileRun]:
         """Yield the entries, some of them in runs."""
         return self.entries()
+
+    def skip_unchanged(self, find: FindArchived) -> None:
+        """Take files as unchanged, and do not read them, if the archive has files of their paths, sizes and times.
+
+        Only sources of local files do: members of a tar or a zip may have times of whole or even seconds.
+        """
+        return
 
     def files(self) -> Iterator[FileContent] | None:
         """Returns the contents of the regular files, or None for a source that can only be read once.

@@ -6,8 +6,9 @@ directory, so paths may be longer than PATH_MAX, and a directory that is renamed
 directories.
 
 The walk is ahead of the entries that the caller takes: threads of a FileLoader open, read and hash the next files, and
-list the next directories. Waiting for each file of a source tree in turn takes longer than packing it, above all if the
-tree is on another machine. Files that follow each other in a directory are announced and taken together.
+list the next directories. Files that are taken as unchanged are only opened. Waiting for each file of a source tree in
+turn takes longer than packing it, above all if the tree is on another machine. Files that follow each other in a
+directory are announced and taken together.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from gompfs._native.sources import (
     AnnouncedDirectory,
@@ -34,7 +35,7 @@ from gompfs._native.sources import (
     TreeContent,
 )
 from gompfs.errors import PackError, display_path
-from gompfs.pack.sources.base import FileContent, Source, SourceEntry
+from gompfs.pack.sources.base import ArchivedFile, FileContent, FindArchived, Source, SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.local_file import (
@@ -61,7 +62,7 @@ _TYPE_CHANGED = (errno.ELOOP, errno.ENXIO, errno.ENOTDIR)
 
 _Status: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 _OddFile: TypeAlias = tuple[
-    bytes, int, _Status, bool, bool, int, dict[bytes, bytes], memoryview | None, bytes | None
+    bytes, int, _Status, bool, bool, int, dict[bytes, bytes], memoryview | None, bytes | None, int
 ]  # see gompfs._native.sources.AnnouncedFiles.take
 
 
@@ -102,6 +103,11 @@ class _LocalSource(Source):
         self._prefix = os.path.join(root, b"")
         self._skip_unreadable = skip_unreadable
         self._first_names: dict[tuple[int, int], bytes] = {}
+        self._find_archived: FindArchived = lambda _: {}
+
+    def skip_unchanged(self, find: FindArchived) -> None:
+        """See `Source.skip_unchanged`."""
+        self._find_archived = find
 
     def _local_path(self, path: bytes) -> bytes:
         return self._prefix + path if path else self._root
@@ -125,7 +131,7 @@ class _LocalSource(Source):
         descriptor = -1
         try:
             descriptor = os.open(name, OPEN_FLAGS, dir_fd=directory)
-            entry = self._describe_open_file(descriptor, path)
+            entry = self._describe_open_file(descriptor, path, self._archived(path))
         except OSError as error:
             self._leave_out(path, error)
             entry = None
@@ -133,7 +139,11 @@ class _LocalSource(Source):
             os.close(descriptor)
         return entry
 
-    def _describe_open_file(self, descriptor: int, path: bytes) -> LocalFileEntry | None:
+    def _archived(self, path: bytes) -> ArchivedFile | None:
+        directory, _, name = path.rpartition(b"/")
+        return self._find_archived(directory).get(name)
+
+    def _describe_open_file(self, descriptor: int, path: bytes, archived: ArchivedFile | None) -> LocalFileEntry | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             self._warn(path, "changed its type before it was read; left out")
@@ -142,6 +152,7 @@ class _LocalSource(Source):
             return None
         first_name = self._first_name(status, path) if status.st_nlink > 1 else None
         content = read_file_of_unknown_size(descriptor) if status.st_size == 0 and first_name is None else None
+        is_unchanged = archived is not None and content is None and archived[:2] == (status.st_size, status.st_mtime_ns)
         return LocalFileEntry(
             path,
             status.st_mode,
@@ -153,8 +164,9 @@ class _LocalSource(Source):
             None,
             first_name,
             read_xattrs(descriptor),
-            find_data_ranges(descriptor, status) if first_name is None else None,
+            find_data_ranges(descriptor, status) if first_name is None and not is_unchanged else None,
             status.st_nlink > 1,
+            archived_ino=archived.ino if archived is not None and is_unchanged else None,
             file_descriptor=descriptor,
             local_path=self._local_path(path),
             warnings=self.warnings,
@@ -330,9 +342,11 @@ class DirectorySource(_LocalSource):
         if kind == _Kind.OTHER:
             yield 1, partial(self._other, level.directory, names[0], level.prefix + names[0])
             return
+        archived = self._find_archived(level.prefix.removesuffix(b"/"))
         for start in range(0, len(names), at_once):
             some = names[start : start + at_once]
-            yield len(some), partial(self._files, level.prefix, loader.load(level.directory, some))
+            announced = loader.load(level.directory, some, cast("dict[bytes, tuple[int, int, int]]", archived))
+            yield len(some), partial(self._files, level.prefix, announced, archived)
 
     def _left_out(self, path: bytes, error: OSError) -> Iterator[SourceEntry]:
         self._leave_out(path, error)
@@ -342,32 +356,35 @@ class DirectorySource(_LocalSource):
         entry = self._other_entry(name, path, directory.descriptor)
         return iter(() if entry is None else (entry,))
 
-    def _files(self, prefix: bytes, announced: AnnouncedFiles) -> Iterator[SourceEntry | FileRun]:
+    def _files(
+        self, prefix: bytes, announced: AnnouncedFiles, archived: dict[bytes, ArchivedFile]
+    ) -> Iterator[SourceEntry | FileRun]:
         while (taken := announced.take()) is not None:
             if isinstance(taken, LoadedFiles):
                 yield FileRun(prefix.removesuffix(b"/"), taken)
-            elif (entry := self._odd_entry(prefix, taken)) is not None:
+            elif (entry := self._odd_entry(prefix, taken, archived)) is not None:
                 try:
                     yield entry
                 finally:
                     entry.release()
 
-    def _odd_entry(self, prefix: bytes, taken: _OddFile) -> LocalFileEntry | None:
+    def _odd_entry(self, prefix: bytes, taken: _OddFile, archived: dict[bytes, ArchivedFile]) -> LocalFileEntry | None:
         """Returns the entry of a file that cannot be in a run, or None, with a warning, if it is left out."""
-        name, error, status, has_xattrs, has_changed, descriptor, xattrs, content, sha256 = taken
+        name, error, status, has_xattrs, has_changed, descriptor, xattrs, content, sha256, archived_ino = taken
         path = prefix + name
         mode, uid, gid, seconds, nanoseconds, size, device, number = status
         entry = None
         try:
             if error:
                 raise OSError(error, os.strerror(error))
-            if content is None:
-                entry = self._describe_open_file(descriptor, path)
+            if content is None and not archived_ino:
+                entry = self._describe_open_file(descriptor, path, archived.get(name))
             elif not self._is_skipped(device, number, path):
                 mtime_ns = seconds * 10**9 + nanoseconds
                 xattrs = read_xattrs(descriptor) if has_xattrs else xattrs
                 entry = LocalFileEntry(path, mode, uid, gid, mtime_ns, size, xattrs=xattrs, may_be_linked=False)
                 entry.sha256, entry.content, entry.has_changed = sha256, content, has_changed
+                entry.archived_ino = archived_ino or None
                 entry.local_path, entry.warnings = self._local_path(path), self.warnings
         except OSError as failure:
             self._leave_out(path, failure)

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from gompfs._native.sources import ContentCopier, Contents, FileLoader, KnownContents, LoadedFiles, OpenDirectory
+from gompfs._native.sources import (
+    ContentCopier,
+    Contents,
+    FileLoader,
+    KnownContents,
+    LoadedFiles,
+    OpenDirectory,
+    Place,
+)
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
@@ -23,10 +31,12 @@ from gompfs.text import PROBE_SIZE
 TEXT = b"some words of a text\n"
 
 
-def load(folder: Path, *names: str) -> LoadedFiles:
+def load(folder: Path, *names: str, archived: dict[bytes, tuple[int, int, int]] | None = None) -> LoadedFiles:
     """Returns files of a folder that can be in one run."""
     loader = FileLoader(4 << 20, 64 << 20, 2, [])
-    announced = loader.load(OpenDirectory(os.open(folder, os.O_RDONLY)), [name.encode() for name in names])
+    announced = loader.load(
+        OpenDirectory(os.open(folder, os.O_RDONLY)), [name.encode() for name in names], archived or {}
+    )
     taken = announced.take()
     assert isinstance(taken, LoadedFiles)
     assert announced.take() is None
@@ -174,12 +184,66 @@ def test_equal_contents_are_placed_once(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
     known = KnownContents()
     assert not known.has_size(5)
-    known.add(5, hashlib.sha256(b"known").digest(), False, 77)
+    known.add(5, hashlib.sha256(b"known").digest(), Place.STREAM, 77)
     placed = known.place(load(tmp_path, *"abcd"), 1, 100, None)
     assert placed.in_stream == [(1, 100, 3), (2, 103, 3), (3, 100, 3), (4, 77, 5)]
     assert (placed.new_in_stream.size, placed.num_duplicates, placed.binary) == (6, 2, [])
-    assert known.find(3, hashlib.sha256(b"two").digest()) == (False, 103)
+    assert known.find(3, hashlib.sha256(b"two").digest()) == (Place.STREAM, 103)
     assert known.find(4, hashlib.sha256(b"two").digest()) is None
     assert known.has_size(5)
     with pytest.raises(ValueError, match="32 bytes"):
         known.find(3, b"short")
+
+
+def test_files_that_the_archive_has_unchanged_are_not_read(tmp_path: Path) -> None:
+    """They need the size and the time to the nanosecond, and one name."""
+    for name in ("same", "size", "later", "linked", "other", "empty"):
+        (tmp_path / name).write_bytes(b"" if name == "empty" else b"content of it")
+        os.utime(tmp_path / name, ns=(0, 1_700_000_000_123_456_789))
+    os.utime(tmp_path / "later", ns=(0, 1_700_000_000_123_456_790))
+    os.setxattr(tmp_path / "same", "user.kept", b"yes")
+    sizes = {b"same": 13, b"size": 12, b"later": 13, b"empty": 0}
+    archived = {name: (size, 1_700_000_000_123_456_789, 70 + size) for name, size in sizes.items()}
+    files = load(tmp_path, "same", "size", "later", "other", "empty", archived=archived)
+    described = {name: (content and bytes(content), ino) for name, _, _, content, _, ino in files.describe()}
+    assert described == {
+        b"same": (None, 83),
+        b"size": (b"content of it", 0),
+        b"later": (b"content of it", 0),
+        b"other": (b"content of it", 0),
+        b"empty": (None, 70),
+    }
+    assert files.size == 4 * 13
+    assert files.names() == [b"same", b"size", b"later", b"other", b"empty"]
+    assert files.xattr_rows(5) == [(5, b"user.kept", b"yes")]
+    placed = KnownContents().place(files, 10, 0, None)
+    assert placed.in_archive == [(10, 83), (14, 70)]
+    assert placed.in_stream == [(11, 0, 13), (12, 0, 13), (13, 0, 13)]
+    assert (placed.num_unchanged, placed.num_duplicates) == (2, 2)
+
+
+def test_times_before_1970_and_beyond_what_an_archive_stores(tmp_path: Path) -> None:
+    for name, mtime_ns in (("early", -1_500_000_001), ("edge", -2_000_000_000)):
+        (tmp_path / name).write_bytes(b"x")
+        os.utime(tmp_path / name, ns=(0, mtime_ns))
+    files = load(
+        tmp_path, "early", "edge", archived={b"early": (1, -1_500_000_001, 3), b"edge": (1, -2_000_000_001, 4)}
+    )
+    assert [ino for *_, ino in files.describe()] == [3, 0]
+
+
+def test_contents_of_the_archive_are_known(tmp_path: Path) -> None:
+    for name, content in zip("abcd", ("one", "two", "one", ""), strict=True):
+        (tmp_path / name).write_text(content)
+    files = load(tmp_path, *"abcd")
+    known = KnownContents()
+    assert known.unknown(files) == [(b"a", 3), (b"b", 3), (b"c", 3)]
+    with pytest.raises(ValueError, match="each file"):
+        known.add_archived(files, [1])
+    known.add(3, hashlib.sha256(b"two").digest(), Place.STREAM, 77)
+    known.add_archived(files, [5, 6, 7, 8])
+    assert known.unknown(files) == []
+    assert known.find(3, hashlib.sha256(b"two").digest()) == (Place.STREAM, 77)
+    placed = known.place(files, 10, 100, 0)
+    assert (placed.in_archive, placed.in_stream) == ([(10, 7), (12, 7)], [(11, 77, 3)])
+    assert (placed.num_duplicates, placed.num_unchanged, placed.binary) == (1, 0, [])

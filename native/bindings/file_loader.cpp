@@ -93,9 +93,8 @@ bool is_plain(const LocalFile& file, const std::vector<InodeNumber>& skipped) {
 }
 
 // (name, errno, status, has_xattrs, has_changed, descriptor, xattrs, content, hash, archived_ino)
-using OddFile =
-    py::Tuple<nb::bytes, int, Status, bool, bool, int, XattrDict, std::optional<nb::memoryview>,
-              std::optional<nb::bytes>, std::uint64_t>;
+using OddFile = py::Tuple<nb::bytes, int, Status, bool, bool, int, XattrDict,
+                          std::optional<nb::memoryview>, std::optional<nb::bytes>, std::uint64_t>;
 
 std::optional<std::variant<LoadedFiles, OddFile>> take_files(AnnouncedLocalFiles& announced) {
     LoadedFiles run = announced.take_run([&](FileTask& task) -> std::optional<LoadedFile> {
@@ -103,8 +102,8 @@ std::optional<std::variant<LoadedFiles, OddFile>> take_files(AnnouncedLocalFiles
         if (!is_plain(file, *announced.skipped)) {
             return std::nullopt;
         }
-        return LoadedFile{task.name(), file.status, std::move(file.xattrs),
-                          std::move(file.content), file.archived_ino};
+        return LoadedFile{task.name(), file.status, std::move(file.xattrs), std::move(file.content),
+                          file.archived_ino};
     });
     if (!run.files.empty()) {
         return std::move(run);
@@ -155,7 +154,8 @@ void bind_file_loader(nb::module_& sources) {
              "last.\n\n"
              "A LoadedFiles has 4 MiB, or one file more. Where it ends depends on the files alone. "
              "Another file is (name, errno, status, has_xattrs, has_changed, descriptor, xattrs, "
-             "content, SHA-256, archived_ino), with a status as from `LoadedFiles.describe`. `errno` is 0 if the "
+             "content, SHA-256, archived_ino), with a status as from `LoadedFiles.describe`. "
+             "`errno` is 0 if the "
              "file could be opened. `has_xattrs` is set if there are extended attributes that are "
              "not in `xattrs`, or if they cannot be listed. `has_changed` says whether the file "
              "changed while it was read. The caller closes `descriptor` unless it is -1. There is "

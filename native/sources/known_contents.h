@@ -54,8 +54,8 @@ class KnownContents {
     std::unordered_set<std::uint64_t> sizes_;
 };
 
-// A file that was read whole, or that the archive has unchanged. It has one name. If it was read, it
-// has no holes.
+// A file that was read whole, or that the archive has unchanged. It has one name. If it was read,
+// it has no holes.
 struct LoadedFile {
     std::string name;
     struct stat status{};

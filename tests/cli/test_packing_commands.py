@@ -118,11 +118,11 @@ def test_add_says_what_it_added(gompfs, archive, tmp_path):
 
 
 def test_add_says_what_the_archive_had(gompfs, archive, tree):
-    summary = gompfs("add", tree, archive).lines
-    assert "  3 unchanged files, not read" in summary
+    num_files = len({path.stat().st_ino for path in tree.rglob("*") if path.is_file()})
+    assert f"  {num_files} unchanged files, not read" in gompfs("add", tree, archive).lines
     (tree / "z.txt").rename(tree / "moved.txt")
     report = json.loads(gompfs("add", "--json", tree, archive).output)
-    assert (report["num_unchanged"], report["num_archived"], report["stream_size"]) == (2, 1, 0)
+    assert (report["num_unchanged"], report["num_archived"], report["stream_size"]) == (num_files - 1, 1, 0)
     os.utime(tree / "moved.txt", ns=(1, 1))
     assert "  1 file with content that the archive had, not stored again" in gompfs("add", tree, archive).lines
     assert gompfs("cat", archive, "moved.txt").output == (tree / "moved.txt").read_bytes()

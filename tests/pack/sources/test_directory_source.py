@@ -270,10 +270,12 @@ def test_the_next_files_are_read_ahead(tmp_path: Path, monkeypatch: pytest.Monke
     announced: list[str] = []
 
     class NotedLoader(FileLoader):
-        def load(self, directory: OpenDirectory, names: list[bytes]) -> AnnouncedFiles:
+        def load(
+            self, directory: OpenDirectory, names: list[bytes], archived: dict[bytes, tuple[int, int, int]]
+        ) -> AnnouncedFiles:
             folder = os.readlink(f"/proc/self/fd/{directory.descriptor}")
             announced.extend(os.path.join(folder, os.fsdecode(name)) for name in names)
-            return super().load(directory, names)
+            return super().load(directory, names, archived)
 
     monkeypatch.setattr(directory, "FileLoader", NotedLoader)
     taken = 0

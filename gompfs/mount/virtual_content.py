@@ -160,5 +160,5 @@ def _statistic_and_format(name: bytes) -> tuple[bytes, Format]:
 
 def load_statistics() -> None:
     """Import the modules that the first statistic would have to wait for otherwise."""
-    import gompfs.statistics.gpu.device_postings
+    import gompfs.statistics.gpu.device_counter
     import gompfs.statistics.tasks  # noqa: F401

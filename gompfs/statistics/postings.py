@@ -140,7 +140,7 @@ def _gather(
         with times.of("traverse"):
             postings.gather(corpus, per_file, traversal.direction, traversal.num_threads)
         return
-    from gompfs.statistics.gpu.device_postings import DeviceCounter, FlattenedText
+    from gompfs.statistics.gpu.device_counter import DeviceCounter, FlattenedText
 
     num_threads = traversal.num_threads or default_threads()
 

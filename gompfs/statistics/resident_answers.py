@@ -16,7 +16,7 @@ from gompfs._native.statistics import PostingsTask
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.device.arrays import Array, ArrayDevice
 from gompfs.gpu.device.spread import run_together
-from gompfs.statistics.gpu.device_postings import DeviceCounter
+from gompfs.statistics.gpu.device_counter import DeviceCounter
 from gompfs.statistics.gpu.device_rows import DeviceRows, Lines, RowsText, Totals, add_totals
 from gompfs.statistics.gpu.resident_text import ResidentPart, ResidentShare, ResidentText
 from gompfs.statistics.paths import escape_path
@@ -114,7 +114,7 @@ def _row_lines(
     top: int = 0,
     frequencies: tuple[NDArray[np.uint32], int] = _NO_FREQUENCIES,
 ) -> Lines:
-    """Returns what makes the lines of a task. tf-idf needs ResidentText.frequencies."""
+    """Returns a function that makes the lines of a task from rows. tf-idf needs ResidentText.frequencies."""
     return lambda sources, num_threads: _statistics.row_lines(corpus, task, top, *frequencies, sources, num_threads)
 
 

@@ -68,7 +68,7 @@ def _count_grammars(source: StatsSource, query: StatsQuery, how: Traversal) -> l
     if how.device is None:
         counted = [CountedWords(grammar, grammar.word_counts(inos)) for grammar in grammars]
     else:
-        from gompfs.statistics.gpu.device_postings import count_words
+        from gompfs.statistics.gpu.device_counter import count_words
 
         counted = [count_words(grammar, how, inos) for grammar in grammars]
     counted += [CountedWords(*words) for words in content_word_counts(content)]

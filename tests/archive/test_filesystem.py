@@ -30,7 +30,8 @@ from tree_helpers import PACKAGE_PARENT, add, pack
 
 from gompfs.archive import Archive
 from gompfs.errors import ArchiveFormatError, CorruptBlockError
-from gompfs.integrations.filesystem import GompfsFileSystem, StoredFile
+from gompfs.integrations.filesystem import GompfsFileSystem
+from gompfs.integrations.remote_file import RemoteFile
 
 BLOCK_SIZE = 16 << 10
 
@@ -320,7 +321,7 @@ class TestRemote:
         content = random.Random(1).randbytes(150_000)
         store = fsspec.filesystem("memory")
         store.pipe("/x", content)
-        stored = StoredFile(store, "/x")
+        stored = RemoteFile(store, "/x")
         assert stored.size() == len(content)
         rng = random.Random(2)
         for _ in range(500):

@@ -31,7 +31,7 @@ _NOT_NEEDED |= {
     "gompfs.gpu.device.arrays",
     "gompfs.index.writer",
 }
-_NOT_NEEDED |= {"gompfs.statistics.tasks", "gompfs.statistics.content", "gompfs.statistics.gpu.device_postings"}
+_NOT_NEEDED |= {"gompfs.statistics.tasks", "gompfs.statistics.content", "gompfs.statistics.gpu.device_counter"}
 
 
 def test_a_mount_answers_before_numpy_is_loaded(tmp_path: Path) -> None:

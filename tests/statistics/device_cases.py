@@ -17,7 +17,7 @@ from tadoc_grammar import MAX_LEVEL
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.statistics.gpu.device_postings import count_words
+from gompfs.statistics.gpu.device_counter import count_words
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.text import Grammar

@@ -19,7 +19,7 @@ from gompfs._native.statistics import PostingsTask
 from gompfs.archive import Archive
 from gompfs.errors import StatsUnavailableError
 from gompfs.statistics.gpu import device_rows
-from gompfs.statistics.gpu.device_postings import DeviceCounter
+from gompfs.statistics.gpu.device_counter import DeviceCounter
 from gompfs.statistics.gpu.device_rows import DeviceRows, Totals, add_totals
 from gompfs.statistics.gpu.local_tables import PairCounts
 from gompfs.statistics.gpu.resident_text import ResidentText

@@ -23,7 +23,7 @@ from gompfs.archive import Archive
 from gompfs.archive.index_arrays import file_sizes
 from gompfs.engine import select_engine
 from gompfs.gpu.device.arrays import ArrayDevice
-from gompfs.statistics.gpu.device_postings import count_words
+from gompfs.statistics.gpu.device_counter import count_words
 from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.postings import NGRAM_TASKS, postings_report

@@ -24,7 +24,7 @@ from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_words import content_grammars, content_word_counts
-from gompfs.statistics.gpu.device_postings import count_words
+from gompfs.statistics.gpu.device_counter import count_words
 from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.report import Report as Text
@@ -259,7 +259,7 @@ def _directions(
     device: ArrayDevice | None,
     name: str,
 ) -> list[Way]:
-    """Returns a way for each direction, and for a device one with automatic choice (the CPU's is added elsewhere)."""
+    """Returns a Way for each direction, and for a device one that chooses. (The one of the CPU is made elsewhere.)"""
     ways = []
     for direction in Direction:
         if direction is Direction.AUTO and device is None:

@@ -18,7 +18,7 @@ from gompfs._native import statistics as _statistics
 from gompfs._native.statistics import PostingsTask
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.device.arrays import Array, ArrayDevice
-from gompfs.statistics.gpu.device_postings import DeviceCounter, FlattenedText
+from gompfs.statistics.gpu.device_counter import DeviceCounter, FlattenedText
 from gompfs.statistics.gpu.forest import DeviceForest
 from gompfs.statistics.gpu.local_tables import BYTES_OF_A_SLOT, PairCounts, PairLayout, Tables, add_up
 from gompfs.statistics.gpu.traversal import BottomUp, TopDown, Work, add_along, split_edges

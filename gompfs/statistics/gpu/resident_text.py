@@ -23,7 +23,7 @@ from gompfs._native import statistics as _statistics
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.device.arrays import Array
 from gompfs.gpu.device.spread import cut_evenly, run_together
-from gompfs.statistics.gpu.device_postings import DeviceCounter, with_words
+from gompfs.statistics.gpu.device_counter import DeviceCounter, with_words
 from gompfs.statistics.gpu.device_rows import DeviceRows, settle_all
 from gompfs.statistics.gpu.forest import DeviceForest
 from gompfs.statistics.gpu.resident_forest import ResidentForest
@@ -73,14 +73,14 @@ class ResidentShare:
                 raise
 
     def kept(self, name: str, make: Callable[[], NDArray[Any]]) -> Array:
-        """Returns a copy on the device of what `make` returns, which is always the same, and keeps it if there is room.
+        """Returns a copy on the device of the array that `make` returns, and keeps it if there is room.
 
-        Call it inside of `with device:`.
+        `make` must always return the same array. Call this inside of `with device:`.
         """
         return self.forest.words.kept_array(name, lambda: self.device.upload(make()))
 
     def memory(self) -> int:
-        """Returns how many bytes of device memory a question may use: also those in which nothing stays yet.
+        """Returns the bytes of device memory that a question may use; the free part of resident memory counts too.
 
         If answers that are still read take more than a quarter of it, moves them to temporary files.
         """

@@ -6,7 +6,7 @@
 // Requires: *next_block is 0; alignment and readable padding as batch.cuh and dictionary_rows.cuh
 //   say. Payloads need not be valid.
 // Oracle: tests/oracle/bit.py and native/codec/bit_decoder.cpp
-//   (tests/kernels/test_dictionary_kernel_on_host.py, test_gpu_dictionary.py).
+//   (tests/kernels/test_decode_kernels_on_host.py, test_gpu_dictionary.py).
 // Caller: Device.launch in gompfs/gpu/decode/device.py.
 #include "codec/bit_block.cuh"
 #include "codec/dictionary_rows.cuh"

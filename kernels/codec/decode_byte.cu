@@ -13,7 +13,7 @@
 // Fails: statuses[i] becomes kStatusBadPayload for a payload that is not valid; the content of its
 //   output is then undefined. A kernel never traps and never writes outside the outputs.
 // Oracle: tests/oracle/byte.py and native/codec/byte_codec.cpp
-//   (tests/kernels/test_kernels_on_host.py, test_gpu_engine.py).
+//   (tests/kernels/test_decode_kernels_on_host.py, test_gpu_engine.py).
 // Caller: Device.launch in gompfs/gpu/decode/device.py.
 #include "codec/byte_block.cuh"
 

@@ -16,7 +16,7 @@
 // Fails: statuses[i] becomes kStatusBadPayload for a payload that is not valid; the content of its
 //   output is then undefined. A kernel never traps and never writes outside the outputs.
 // Oracle: tests/oracle/tadoc.py and native/codec/tadoc_decoder.cpp
-//   (tests/kernels/test_tadoc_kernel_on_host.py, test_gpu_tadoc.py).
+//   (tests/kernels/test_decode_kernels_on_host.py, test_gpu_tadoc.py).
 // Caller: Device.launch in gompfs/gpu/decode/device.py.
 #include "codec/tadoc_block.cuh"
 

@@ -11,12 +11,12 @@
 // Requires: *next_head is 0; alignment and readable padding as HeadTask says; `head` has space for
 //   task.num_symbols expansions and a pool of task.pool_size bytes. The global tokens are valid:
 //   the host has checked them. Payloads need not be valid.
-// Fails: statuses[i] becomes kStatusBadPayload for a payload that is not valid, for a pool of
-//   another size, for another number of symbols than task.num_symbols, and for a workspace that is
-//   too small; the content of the head is then undefined. A kernel never traps and never writes
-//   outside of head and workspace.
+// Fails: statuses[i] becomes kStatusBadPayload, and the content of the head is undefined, if the
+//   payload is not valid, the pool has another size, the number of symbols is not task.num_symbols,
+//   or the workspace is too small. A kernel never traps and never writes outside of head and
+//   workspace.
 // Oracle: tests/oracle/head.py and native/text/symbol_pool.cpp
-//   (tests/kernels/test_head_kernel_on_host.py, test_gpu_heads.py).
+//   (tests/kernels/test_decode_kernels_on_host.py, test_gpu_heads.py).
 // Caller: HeadBatch.launch in gompfs/gpu/decode/head_opener.py.
 #include "codec/head.cuh"
 #include "codec/head_arrays.cuh"

@@ -9,7 +9,10 @@
 #include "bit_strategies.cu"
 #include "byte_strategies.cu"
 #include "codec/decode_bit.cu"
+#include "codec/decode_bit_dictionary.cu"
 #include "codec/decode_byte.cu"
+#include "codec/decode_tadoc.cu"
+#include "codec/open_heads.cu"
 #include "encode/check.cu"
 #include "encode/encode_bit.cu"
 #include "encode/encode_byte.cu"
@@ -89,6 +92,9 @@ constexpr Entry kKernels[] = {
     KERNEL(walk_segments_wide),
     KERNEL(decode_bit),
     KERNEL(decode_byte),
+    KERNEL(decode_bit_dictionary),
+    KERNEL(decode_tadoc),
+    KERNEL(open_heads),
     KERNEL(decode_bit_sc),
     KERNEL(decode_bit_mrr),
     KERNEL(decode_bit_de),

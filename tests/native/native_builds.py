@@ -65,28 +65,6 @@ def wrong_encoder_program() -> Path:
     )
 
 
-def run_kernels_program() -> Path:
-    """Returns run_kernels.cpp, which decodes with the kernels, as a program with the same sanitizers."""
-    sources = [*_core_sources("codec"), _CUDA_ON_HOST, _TESTS_OF_KERNELS / "run_kernels.cpp"]
-    return _link(sources, [], sanitized=True)
-
-
-def run_dictionary_kernel_program() -> Path:
-    """Returns run_dictionary_kernel.cpp, which decodes with the kernel of gompresso-bit-dictionary, likewise."""
-    sources = [*_core_sources("codec"), _CUDA_ON_HOST, _TESTS_OF_KERNELS / "run_dictionary_kernel.cpp"]
-    return _link(sources, [], sanitized=True)
-
-
-def run_tadoc_kernel_program() -> Path:
-    """Returns run_tadoc_kernel.cpp, which decodes with the kernel of gompresso-tadoc, with the same sanitizers."""
-    return _link([_CUDA_ON_HOST, _TESTS_OF_KERNELS / "run_tadoc_kernel.cpp"], [], sanitized=True)
-
-
-def run_head_kernel_program() -> Path:
-    """Returns run_head_kernel.cpp, which opens heads of parts with the kernel, with the same sanitizers."""
-    return _link([_CUDA_ON_HOST, _TESTS_OF_KERNELS / "run_head_kernel.cpp"], [], sanitized=True)
-
-
 def kernel_mistakes_program() -> Path:
     """Returns kernel_mistakes.cpp, whose kernels have mistakes, with the same sanitizers."""
     return _link([_CUDA_ON_HOST, _TESTS_OF_KERNELS / "kernel_mistakes.cpp"], [], sanitized=True)
@@ -188,10 +166,6 @@ def run_cases_sanitized(module: str, *arguments: str) -> str:
 if __name__ == "__main__":
     kernel_library()
     kernel_library(sanitized=True)
-    run_kernels_program()
-    run_tadoc_kernel_program()
-    run_dictionary_kernel_program()
-    run_head_kernel_program()
     kernel_mistakes_program()
     fuzz_program()
     tadoc_program()

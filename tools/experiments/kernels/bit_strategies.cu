@@ -11,8 +11,8 @@
 // Shared memory: kStrategyBytesPerWarp for each warp, then as decode_bit.
 // Requires: as decode_bit; decode_bit_de requires payloads with the dependency elimination flag.
 // Fails: as decode_bit.
-// Oracle: native/codec/bit_decoder.cpp; the counters:
-//   tests/kernels/test_kernels_on_host.py (test_rounds_are_counted).
+// Oracle: native/codec/bit_decoder.cpp; the counters: check_rounds in
+//   tests/kernels/check_decode_kernels.py.
 // Caller: tools/experiments/strategy_blocks.py.
 #include "codec/bit_block.cuh"
 #include "match_list.cuh"

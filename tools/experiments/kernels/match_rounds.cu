@@ -8,7 +8,7 @@
 // Shared memory: none.
 // Requires: lists made by decode_bit_list, decode_byte_list or this kernel.
 // Fails: never.
-// Oracle: native/codec/payload.cpp (tests/kernels/run_kernels.cpp).
+// Oracle: native/codec/payload.cpp (tests/kernels/check_decode_kernels.py).
 // Caller: tools/experiments/strategy_blocks.py.
 #include "match_list.cuh"
 

@@ -185,8 +185,8 @@ class ArchiveFiles:
         """Returns the contents of many files, one after another in one array of bytes.
 
         Each item of `files` is a path, an inode number (`stat(path).st_ino`), or a range (file, start, stop), with None
-        as in a slice. An array of integers has inode numbers, or rows of inode number, start and stop; with it, many
-        small files cost least. Bytes that a file does not have are left out, holes are zeros.
+        as in a slice. An array of integers has inode numbers, or rows of inode number, start and stop; for many small
+        files, this is the fastest way. Bytes that a file does not have are left out, holes are zeros.
 
         `device` says where the array is: `cpu`, decoded by all threads, or `cuda:0`, decoded by that GPU, without a
         copy through the host. `out` is an array or buffer to use, which is contiguous and large enough. With `stream`,

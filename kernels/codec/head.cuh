@@ -42,9 +42,10 @@ struct TokenTable {
     u32 unused;
 };
 
-// The section `words` of a segment, which the host has checked. The starts of the words follow, and
-// the end of the last one; then, at these offsets from the start of this struct, the words, each
-// with a space after it, the starts of the separators, and the separators.
+// The section `words` of a segment, which the host has checked. After this struct come the starts
+// of the words, and the end of the last word. Then come the words, each with a space after it, the
+// starts of the separators, and the separators: their offsets from the start of this struct are the
+// fields.
 struct alignas(8) StoredTokens {
     u32 num_words, num_separators;
     u64 words, separator_starts, separators;
@@ -77,7 +78,7 @@ struct HeadTask {
 struct HeadPlan {
     const u32* payload;  // as 32-bit words
     u32 num_local_words, num_global_words, num_local_separators, num_global_separators, num_rules;
-    u32 num_frequent, num_common;  // of the global words, those in arrays 2 and 3
+    u32 num_frequent, num_common;  // how many global words are in arrays 2 and 3
     u32 num_splitters;
     u32 token_bytes_size, stored_size;
     u32 codes_size, size_base, size_width;
@@ -98,10 +99,10 @@ struct HeadPlan {
     u32* separator_sizes;  // by local separator
     u32* global_numbers;   // of words, then of separators
     u32* ranks;            // by symbol
-    u32* token_offsets;    // in the pool, by token, and the end of the last one
+    u32* token_offsets;    // by token: its offset in the pool; then the end of the last token
     u32* first_ranks;      // by rule: the rank of its first symbol
     u32* rule_starts;  // by rule: its first slot; from the expansion of its level on, its offset
-    u32* other_ranks;  // of the symbols of rules that are not the first one
+    u32* other_ranks;  // ranks of all symbols of rules but the first ones
     u32* start_bits;   // a bit by slot: whether a rule begins there
     u32* row_rules;    // by row of 32 slots: the number of rules that begin before it
     u32* row_offsets;  // by row of 32 slots: its offset in the pool
@@ -121,7 +122,7 @@ struct HeadPlan {
 struct WordRows {
     u32 sources[kHeadThreads];  // where byte 0 of the word would be in the token bytes
     u32 starts[kHeadThreads];   // in the pool
-    // A bit for each word of a warp whose prefix has at most so many bytes.
+    // By length: a mask of the words of each warp whose prefixes are not longer than that.
     u32 with_prefix_to[kMaxMaskedPrefix + 1][kHeadWarps];
 };
 

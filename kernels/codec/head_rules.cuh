@@ -25,7 +25,7 @@ struct Level {
     __device__ u32 end_row() const { return (end_slot + kWarpSize - 1) / kWarpSize; }
 };
 
-// The symbol in the slot of a row that belongs to this lane.
+// This lane's slot in a row, and the symbol in the slot.
 struct RuleSlot {
     bool is_active;  // whether the slot belongs to the level
     bool begins_rule, ends_rule;
@@ -36,7 +36,8 @@ struct RuleSlot {
 
 __device__ inline Expansion expansion_of_slot(const HeadPlan& plan, u32 slot, u32 rule,
                                               bool begins_rule) {
-    // Rules before this one have one other rank less than slots, and this one from its second slot.
+    // other_ranks has no rank for the first slot of a rule: one rank less for each rule before this
+    // one, and one less for this rule.
     const u32 rank = begins_rule ? plan.first_ranks[rule] : plan.other_ranks[slot - rule - 1];
     return {plan.expansions[rank]};
 }
@@ -106,7 +107,7 @@ __device__ inline bool place_rows(HeadShared& shared, const Level& level) {
     return true;
 }
 
-// Writes this warp's rows to the pool. Sets where the rules begin, and whether they end with a
+// Writes this warp's rows to the pool. Records where each rule begins, and whether it ends with a
 // word.
 __device__ inline void write_rows(HeadShared& shared, const Level& level) {
     const HeadPlan& plan = shared.plan;

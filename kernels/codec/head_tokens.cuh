@@ -177,8 +177,9 @@ __device__ inline u32 load_words(HeadShared& shared, u32 first) {
     return is_active ? plan.token_offsets[index + 1] : 0xffffffff;
 }
 
-// The thread whose word byte `in_word` of this warp's word `lane` comes from: the nearest word up
-// to it whose prefix has at most so many bytes. -1 if no thread has it.
+// Returns the thread whose word stores byte `in_word` of word `lane` of this warp: that is the word
+// itself, or the nearest word before it whose prefix has at most `in_word` bytes. Returns -1 if no
+// thread has this word.
 __device__ inline int thread_of_byte(const HeadShared& shared, u32 first, u32 lane, u32 in_word) {
     const u32 warp = threadIdx.x / kWarpSize;
     if (in_word > kMaxMaskedPrefix) {

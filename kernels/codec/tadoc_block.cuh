@@ -141,8 +141,9 @@ struct SymbolReader {
         return true;
     }
 
-    // Decodes this lane's symbol of the next row: an empty expansion after the last symbol, and for
-    // a rank that does not exist. That and the end of the sub-block make is_valid false.
+    // Decodes this lane's symbol of the next row: an empty expansion after the last symbol. A rank
+    // that does not exist, or a codeword that ends after the sub-block, gives an empty expansion,
+    // and makes is_valid false.
     __device__ Expansion read(const RankCode& code, const u64* expansions, u32 num_ranks) {
         const bool is_active = next < num_symbols && is_valid;
         next += kWarpSize;
@@ -163,9 +164,9 @@ struct SymbolReader {
     }
 };
 
-// Copies the bytes of the output from `first` to first + kTadocChunk that are also from `begin` to
-// `end`. `starts` is the mask of these bytes, and `piece` the index of the symbol that holds the
-// byte before; returns that of the symbol that holds the last byte.
+// Copies the bytes of one chunk of the output, which begins at `first`, as far as they lie between
+// `begin` and `end`. `starts` is the mask of the chunk, and `piece` the index of the symbol that
+// has the byte before the chunk. Returns the index of the symbol that has the last byte.
 __device__ inline u32 copy_chunk_of_row(u8* output, const u8* pool, const u32* starts,
                                         const u32* to_source, u32 first, u32 begin, u32 end,
                                         u32 piece) {
@@ -250,8 +251,8 @@ __device__ inline bool decode_tadoc_block(const BlockTask& task, const TadocHead
     u32 position = 0;
     for (u32 first = 0; first < reader.num_symbols; first += kWarpSize) {
         const Expansion later = reader.read(shared.code, expansions, num_ranks);
-        // Bit i: whether the symbol before that of lane i ends before a separator; bit 0 is that of
-        // the last lane.
+        // Bit i > 0: whether the symbol of lane i begins with a separator, so that lane i - 1 may
+        // lose its space. Bit 0 says the same of the symbol after the row, for the last lane.
         const u32 separators =
             __ballot_sync(kAllLanes, (lane == 0 ? following : symbol).begins_with_separator());
         const bool loses_space =

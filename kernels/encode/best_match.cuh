@@ -37,7 +37,7 @@ constexpr u32 kWordsCompared = 4;
 template <typename Position, bool kEntropyCoded>
 class BestMatches {
   public:
-    // `links` and the others are the arrays of the block.
+    // `links`, `short_links` and `sums` are the arrays of the block.
     __device__ BestMatches(const ParseBlock& block, const Text& text, const Position* links,
                            const Position* short_links, const u16* sums, const SearchRules& rules)
         : text_(text),

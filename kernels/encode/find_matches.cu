@@ -49,11 +49,13 @@ struct Search {
     int gain;       // of the best match so far
 
     // A longer match contains the four bytes that end one byte after the longest match so far. The
-    // search follows the chain of these bytes; they begin so many bytes after its position.
+    // search follows the chain of these bytes. Returns where they begin, as a distance from the
+    // position of the search.
     __device__ u32 shift() const { return length - (kHashedLength - 1); }
 
-    // A search for the first match looks at chain_length candidates at most. Later ones have one
-    // more, because the first candidate is not counted; num_steps begins with chain_length + 1.
+    // Until a match is found, a search looks at chain_length candidates at most. After that it may
+    // look at one more, because the first candidate is not counted: num_steps begins with
+    // chain_length + 1.
     __device__ u32 least_steps() const { return length < kHashedLength ? 1 : 0; }
 };
 

@@ -28,7 +28,7 @@ static_assert(kRing > kEachLength);
 
 // The shared memory of a warp. The rings have a column for each lane.
 struct WaySearchShared {
-    // Costs of tokens, shifted as those of items are.
+    // The costs of tokens, shifted left like the costs in items (pack_item).
     alignas(16) int token[kNumMatchClasses][kNumLiteralClasses];
     int cost[kRing][kWarpSize];
     u32 repeat[kRing][kWarpSize];  // the lower half
@@ -97,11 +97,11 @@ class SegmentSearch {
     u32 begin_;
     u32 end_;
     u32 position_ = 0;
-    // The costs of the position after this one, by the literals before it.
+    // The costs of the way from the next position, by the number of literals before that position.
     int states_[kNumLiteralStates + 1] = {};
 };
 
-// The cost of a position after this one.
+// Returns the cost of the way from a later position.
 __device__ inline int SegmentSearch::cost_at(u32 position) const {
     if (position >= end_) {
         return position == block_.size ? 0
@@ -156,7 +156,7 @@ __device__ inline int SegmentSearch::gain_of_repeat(u32 end, const WayMatch& mat
     return gain;
 }
 
-// Offers one length of a match. `cost` is that of its offset.
+// Offers one length of a match. `cost` is the cost of the match's offset.
 __device__ inline void SegmentSearch::offer(u32 candidate, u32 length, int cost,
                                             Items& items) const {
     const int item = pack_item(cost + cost_at(position_ + length) - states_[0], candidate, length);

@@ -3,14 +3,14 @@
 //
 // A table has the last position with each hash. Warps take positions in order, 32 at a time. The
 // table gives the last position before the 32. Equal hashes among the 32 are found by claims: each
-// lane writes a number into a small table at its hash, and gets the one that was there. Numbers
-// grow from one 32 to the next, so that tells whether another of the 32 lanes was there before;
-// only then the lanes must compare their hashes.
+// lane exchanges a number with the entry of a small table at its hash. The numbers grow from each
+// group of 32 to the next, so the old number tells a lane whether another lane of its group has
+// claimed the entry before. Only then must the lanes compare their hashes.
 //
-// Most of this needs no order. So the warps of a CTA do it at the same time, each for
-// kPositionsPerTurn positions. Then they take turns to read and change the table, which takes 100
-// cycles: a warp issues loads and stores in order, but need not wait for the loaded values. A warp
-// waits only for the one before it, so that the others go on.
+// Most of this work needs no order, so all warps of a CTA do it at the same time, each for
+// kPositionsPerTurn positions. Then the warps take turns to read and change the table. A turn takes
+// 100 cycles: a warp issues loads and stores in order, but need not wait for the loaded values. A
+// warp waits only for the turn of the warp before it; all other warps go on.
 //
 // The table of a block is divided by the highest bits of the hash: so it fits into shared memory,
 // and a CTA for each part works on the block at the same time.

@@ -72,8 +72,8 @@ class PositionWalk {
         return matches_.begin(position_ + num_later_, match_.length == 0, least);
     }
 
-    // Decides after a search. Returns whether that completes a step: the state is then the one
-    // after it, and `taken` is its match.
+    // Decides whether a found match is taken. Returns true if a step is complete: then `taken` is
+    // the match of the step, and the walk is at the start of the next step.
     __device__ bool decide(const PositionSearch& search, Match& taken) {
         Match found = matches_.better_repeat(search, state_.last_offset);
         if (match_.length == 0) {

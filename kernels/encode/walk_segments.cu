@@ -41,10 +41,11 @@
 namespace gompfs {
 
 constexpr u32 kMaxSegmentThreads = 512;
-// So many CTAs fit on a multiprocessor, beside each other's texts.
+// The number of CTAs that fit on a multiprocessor, each with its text.
 constexpr u32 kSegmentCtas = 2;
 constexpr u32 kNoStep = ~0u;
-// Lanes follow links until at most one in so many of those that walk has more of them.
+// Lanes stop following links when at most one in kStillFollowing of the walking lanes has links
+// left.
 constexpr u32 kStillFollowing = 4;
 constexpr u32 kFollowSteps = 2;  // between two votes on that
 
@@ -53,8 +54,8 @@ struct Segment {
         u32 num_own_steps;  // of the walk through the segment
         u32 jump;           // mark_right_steps: a later walk on the path, or kNoStep
     };
-    // The walk that the walk from this segment meets: the segment of that walk, or kNoStep if it
-    // goes on to the end of the block, and the number of its steps before.
+    // The later walk that the walk from this segment meets: its segment, and the number of its
+    // steps before they meet. next_segment is kNoStep if this walk goes on to the end of the block.
     u32 next_segment;
     u32 next_step;
     u32 first_step;  // the first right step of the walk, or kNoStep
@@ -248,7 +249,8 @@ class SegmentWalk {
         ++num_steps_;
     }
 
-    // Whether the walk through the segment that this walk has come to was in the same state.
+    // Returns whether this walk has met the walk that began in the segment where it is now: whether
+    // that walk was in the same state at this position.
     __device__ bool has_met() {
         const WalkState state = walk_.state();
         const u32 segment = state.anchor / steps_.segment_size;

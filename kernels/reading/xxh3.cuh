@@ -2,10 +2,10 @@
 //
 // Content of more than 240 bytes is cut into stripes of 64 bytes, each of eight numbers of 64 bits.
 // A stripe adds to eight accumulators: products of the halves of (number xor secret), and the
-// number itself to the accumulator beside its own. These are sums, so that four stripes are added
-// at once: lane 8 * s + i works on number i of every fourth stripe from s on, and every KiB the
-// lanes of one number add up what they have. Then each accumulator is scrambled, which needs the
-// sum. Shorter content is rare, and left to one lane.
+// number itself to the accumulator beside its own. Sums can be split, so four stripes are added at
+// once: lane 8 * s + i adds number i of every fourth stripe, beginning with stripe s. After each
+// KiB, the lanes with the same i add up their sums, and the accumulator is scrambled, which needs
+// the whole sum. Content of up to 240 bytes is rare: one lane computes its checksum.
 //
 // xxHash's specification (doc/xxhash_spec.md) is the reference.
 #pragma once
@@ -123,7 +123,8 @@ __device__ inline u64 hash_up_to_240(const u8* content, u32 size) {
     return avalanche(hash + mix_16(content + size - 16, 136 - 17));
 }
 
-// The accumulator of a lane's number, and what its stripes add before the lanes add it up.
+// The accumulator for this lane's number of a stripe, and the lane's sums since the last
+// scrambling.
 struct Accumulator {
     u64 value, products = 0, neighbours = 0;
 

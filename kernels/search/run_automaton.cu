@@ -9,9 +9,10 @@
 // Mapping: a thread per segment of kSegmentSize bytes; each block has segments_per_block of them.
 // Reads: a batch of num_blocks blocks (StreamText); table, an AutomatonTable.
 // Writes: found[i] = 1 if a match ends in block i, or a long line goes on there; otherwise nothing.
-//   In the first block, nothing is found of a line that begins before it; of a line that ends after
-//   the last block, nothing is found that is after it.
-// Shared memory: none; or shared_bytes, those of the table, which is then copied there.
+//   A line that begins before the first block is not read; a line that ends after the last block is
+//   read to the end of that block.
+// Shared memory: shared_bytes, the size of the table, if the table is copied to shared memory; else
+//   none.
 // Requires: 16 bytes after the last block are readable.
 // Fails: never.
 // Oracle: tests/kernels/test_search_kernels_on_host.py.

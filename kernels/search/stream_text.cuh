@@ -6,8 +6,8 @@
 namespace gompfs {
 
 // Block i has sizes[i] bytes at text + offsets[i], which is a multiple of 16. continues[i] is 1 if
-// it continues the block before it, and else 0. The block before the first one is not here. There
-// is one more element of `continues` than blocks, a 0.
+// block i follows the block before it in the stream, and else 0; continues[0] is about a block that
+// is not in the batch. After the last block, `continues` has a 0.
 struct StreamText {
     const u8* text;
     const u64* offsets;
@@ -46,8 +46,8 @@ struct Cursor {
         return true;
     }
 
-    // Whether the byte before this one, the first of the first block, is in a block that is not
-    // here.
+    // Whether this is the first byte of the first block, and the stream has a byte before it that
+    // is not in the batch.
     __device__ bool is_cut() const { return block == 0 && at == 0 && stream.continues[0] != 0; }
 
     __device__ u8 byte() const { return stream.block(block)[at]; }

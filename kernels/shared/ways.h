@@ -24,12 +24,12 @@ GOMPFS_FUNCTION unsigned segment_size(unsigned block_size) {
     return (block_size + kNumSegments - 1) / kNumSegments;
 }
 
-// The nearest match of four bytes is searched among so many positions with the same hash.
+// The number of positions with the same hash at which the nearest match of four bytes is searched.
 constexpr int kMaxNearest = 4;
-// After at most so many literals, a match may repeat the offset of the one before.
+// The most literals between a match and a match that repeats its offset.
 constexpr unsigned kMaxRepeatLiterals = 4;
-// All lengths of a match up to this one are tried; each is a match class of its own. Of greater
-// lengths, a match's longest ones are tried.
+// Of a match, all lengths up to kEachLength are tried, and of the greater lengths the longest
+// kNumLongest. Each length up to kEachLength is a match class of its own.
 constexpr unsigned kEachLength = 18;
 constexpr unsigned kNumLongest = 4;
 
@@ -54,8 +54,8 @@ GOMPFS_FUNCTION unsigned match_class_of(unsigned length) {
                           : 31;
 }
 
-// The candidates at a position: the nearest match of at least four bytes, the one that gains most
-// (best_match.h), if it is another one, and the nearest match of just three bytes.
+// The candidates at a position: the nearest match of at least four bytes; the match that gains most
+// (best_match.h), unless it is the same match; and the nearest match of exactly three bytes.
 constexpr unsigned kNearestMatch = 0, kBestMatch = 1, kShortMatch = 2, kNumCandidates = 3;
 // A match from a dictionary. Kernels have none.
 constexpr unsigned kDictionaryMatch = 3;
@@ -64,7 +64,8 @@ constexpr unsigned kDictionaryMatch = 3;
 struct WayMatch {
     unsigned offset;
     unsigned length;
-    // The match after it that repeats its offset: the literals before, 0 for none, and its length.
+    // A later match that repeats this offset: the number of literals before it (0: there is no such
+    // match), and its length.
     unsigned repeat_literals;
     unsigned repeat_length;
 };
@@ -83,8 +84,8 @@ GOMPFS_FUNCTION WayMatch unpack_way_match(unsigned packed, unsigned repeat_lengt
             packed >> (kWayOffsetBits + kWayLengthBits), repeat_length};
 }
 
-// The candidates of a position are four words: the three candidates, of the short one only the
-// offset, and the lengths of the repeats of the first two.
+// The candidates of a position are stored in four words: two packed matches, the offset of the
+// short match, and the repeat lengths of the first two matches.
 GOMPFS_FUNCTION unsigned pack_repeat_lengths(unsigned of_nearest, unsigned of_best) {
     return of_nearest | of_best << 16;
 }
@@ -94,8 +95,8 @@ GOMPFS_FUNCTION unsigned pack_repeat_lengths(unsigned of_nearest, unsigned of_be
 // candidate is taken.
 constexpr int kItemShift = 11;
 constexpr unsigned kItemMask = (1u << kItemShift) - 1;
-// Costs are relative to that of the next position; this makes them positive. It is more than the
-// literals of the longest match can cost.
+// Makes costs positive, which are relative to the cost of the next position. It is larger than the
+// cost of the longest match's bytes as literals.
 constexpr int kItemBias = 1 << 16;
 constexpr int kNoItem = 1 << 30;
 

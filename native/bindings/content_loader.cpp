@@ -33,7 +33,7 @@ void init(ContentLoader* self, nb::typed<nb::object, BlockReader> reader, std::u
     new (self) ContentLoader{make_tasks({capacity, max_threads}, std::move(reader)), native};
 }
 
-// A file that is read, with what else is known of it.
+// Reads the content of a file. `known` has the name, status and extended attributes of the file.
 struct NamedContentTask : ContentTask {
     NamedContentTask(BlockReader& reader, std::uint64_t ino, LoadedFile file)
         : ContentTask(reader, ino, static_cast<std::uint64_t>(file.status.st_size)),

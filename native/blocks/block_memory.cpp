@@ -37,7 +37,8 @@ std::uint8_t* BlockMemory::take() {
     return piece;
 }
 
-// Keeps the pages of few pieces, so that memory use shrinks when the cache does.
+// At most kMaxFree bytes of free pieces keep their pages, so that memory use shrinks when the cache
+// does.
 void BlockMemory::give_back(std::uint8_t* piece) {
     if (!process_.is_running()) {
         return;

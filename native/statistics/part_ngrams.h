@@ -38,7 +38,7 @@ class PartNgrams {
     // no n-gram occurs.
     RuleGraph graph(std::span<const std::uint32_t> files);
 
-    // Of the part's first and last file. Not before graph().
+    // The ends of the part's first file, and of its last file. Call graph() first.
     const NodeEnds& first_ends() const { return first_ends_; }
     const NodeEnds& last_ends() const { return last_ends_; }
 

@@ -209,7 +209,8 @@ bool HeadArrays::read_classes(const Fields& fields, const ItemStream& stream) {
         !read(7, all.subspan(first_word() + num_local, num_global))) {
         return false;
     }
-    // The splitter and the separators share an array, though words are between them.
+    // Array 8 has the class of the splitter and then the classes of the separators. In `all`, the
+    // classes of the words are between them.
     const std::size_t first_of_array = first_separator - first_word();
     const std::uint8_t word = all[first_of_array];
     if (!read(8, all.subspan(first_of_array, first_word() + num_separators)) ||

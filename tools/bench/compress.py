@@ -33,7 +33,7 @@ Job = Callable[[], object]
 
 @dataclass
 class _Row:
-    """A row of the table: what is compressed to which size, and jobs by column."""
+    """A row of the table: a codec, the size of its output, and a job to time for each column."""
 
     name: str
     ratio: float
@@ -111,7 +111,7 @@ def _names() -> list[str]:
 def _row(
     name: str, blocks: Sequence[bytes], block_size: int, columns: _Columns, executor: ThreadPoolExecutor
 ) -> _Row | None:
-    """Returns a row, after checking that what it compresses decodes to the same bytes; None for a missing peer."""
+    """Returns the row of a codec, after checking that it restores the same bytes, or None for a missing peer."""
     if name in PEERS:
         return _peer_row(peer(name), blocks, columns, executor)
     if name == Codec.GOMPRESSO_TADOC.label:

@@ -85,8 +85,8 @@ class ResidentHeads:
     def __init__(self, engine: GpuEngine, heads: Sequence[tuple[Buffer, StoredWords]], repeats: int) -> None:
         """Uploads the heads of the parts of blocks, and their sections `words`; each object once.
 
-        Makes memory for `repeats` copies of each opened head. `addresses` are those of each block's head, for all
-        blocks `repeats` times. Raises ValueError if a head is damaged.
+        Makes memory for `repeats` copies of each opened head. `addresses` has the address of the opened head of each
+        block, for all blocks, `repeats` times. Raises ValueError if a head is damaged.
         """
         device = engine.first_device
         with cupy.cuda.Device(device.number):

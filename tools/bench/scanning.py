@@ -74,8 +74,8 @@ def _search(archive: Archive, query: SearchQuery, memory: SearchMemory | None = 
 def _time(run: Callable[[], tuple[bytes, SearchTotals]], rounds: int) -> tuple[float, tuple[bytes, SearchTotals]]:
     """Returns the median seconds, and what was found. The first run, which fills caches, does not count.
 
-    There is at least one other run, and none after those that took _LONG_SECONDS: the CPU alone takes many seconds for
-    large archives, and longer for some patterns.
+    Then there are up to `rounds` runs, but no further run once they have taken _LONG_SECONDS together: for large
+    archives, the CPU alone takes many seconds, and more for some patterns.
     """
     found = run()
     seconds: list[float] = []

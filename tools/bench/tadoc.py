@@ -43,7 +43,7 @@ class TextBlocks:
 
     name: str
     open_part_heads: Callable[[], PartHeads]
-    """Returns heads of which none is open, and the section `words`, decoded."""
+    """Returns the heads, none of which is open yet, and the section `words`, decoded."""
     numbers: list[int] = field(default_factory=list)
     """The numbers of the blocks in the stream."""
     blocks: list[bytes] = field(default_factory=list)

@@ -85,8 +85,8 @@ def add_rest(report: Report, rest: Mapping[str, float]) -> None:
 def add_load(report: Report, label: str, ratio: float, size: int, load: Load, rest: Mapping[str, float]) -> None:
     """Adds a row for a job that produces `size` bytes.
 
-    Joules count above rest. The joules of a device are left out if `load` has no watts of it: it does not work, or
-    it is not readable.
+    Joules count above rest. A device for which `load` has no watts, because it does not work or its meter cannot be
+    read, gets no joules.
     """
     speed = load.runs_per_second * size / 1e9
     cells: list[Cell] = [ratio, speed]

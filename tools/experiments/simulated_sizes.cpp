@@ -90,8 +90,8 @@ std::size_t code_lengths_size(const CodeLengths& lengths) {
 }  // namespace
 
 // Returns the size of a payload whose codewords have at most `max_bits` bits, and whose item i is
-// in sub-block i % num_sub_blocks. The code lengths of a limit that the format cannot write are
-// counted as those of the format's own limit.
+// in sub-block i % num_sub_blocks. If the format cannot write the code lengths for `max_bits`, the
+// code lengths for the format's own limit are counted instead.
 extern "C" std::size_t size_with_interleaved_sub_blocks(const Sequence* sequences,
                                                         std::size_t num_sequences,
                                                         const std::uint8_t* literals,

@@ -98,7 +98,7 @@ class StrategyBlocks:
         return self._has_elimination or strategy not in (Strategy.DE, Strategy.DE_BYTES)
 
     def decode(self, strategy: Strategy) -> None:
-        """Queue the decoding of all blocks into `output` on the current stream; wait for it if it is MRR_LAUNCHES."""
+        """Queue the decoding of all blocks into `output` on the current stream; MRR_LAUNCHES also waits for its end."""
         arguments = (
             *(self._payloads, self._offsets, self._sizes, self.output, self._output_offsets, self._output_sizes),
             *(self._statuses, self._next_block, np.uint32(self._count)),
@@ -141,7 +141,7 @@ class StrategyBlocks:
     def count(self, strategy: Strategy) -> Rounds:
         """Decode once into cleared memory; return the counts of rounds.
 
-        They are those of rows; of blocks if strategy is JUMP; of the whole batch if it is MRR_LAUNCHES.
+        Rounds are counted by row; by block with JUMP; and for the whole batch with MRR_LAUNCHES.
         """
         self.output.fill(0)
         self._statuses.fill(255)

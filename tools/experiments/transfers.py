@@ -111,7 +111,10 @@ def _add_peers(report: Report, sample: Sample, rounds: int) -> None:
 def time_copies(
     sample: Sample, codec: Codec, blocks: list[bytes], out: memoryview, engine: GpuEngine, rounds: int
 ) -> dict[str, float]:
-    """Returns the median seconds without copies, with that of the input, and with both; checks the output in `out`."""
+    """Returns the median seconds to decode without copies, with a copy of the input, and with copies of both.
+
+    Checks the output in `out`.
+    """
     whole = _Part(engine, blocks, out)
     seconds = {
         "no copies": time_on_device(whole.blocks.decode, rounds),

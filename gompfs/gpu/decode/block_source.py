@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class BlockSymbols(NamedTuple):
-    """The heads of parts, or the dictionary, that some blocks need to be decoded. None of them is twice in the list.
+    """The heads of parts, or the dictionary, that some blocks need to be decoded. `symbols` lists each of them once.
 
-    `indexes` has an index in the list for each block, or -1; `statuses` a BlockStatus, which is not OK if what the
-    block needs is known to be damaged; it is then None in the list.
+    For each block, `indexes` has the index of its head or dictionary in `symbols`, or -1 if it needs none. `statuses`
+    has a BlockStatus for each block: if the head or dictionary is damaged, it is not OK, and `symbols` has None.
     """
 
     symbols: Sequence[SymbolTable | StoredHead | None]
@@ -29,7 +29,8 @@ class BlockSymbols(NamedTuple):
 
 
 class BlockSource(Protocol):
-    """Blocks by their numbers: those of an archive's stream, or others. Each column has one value for each block."""
+    """Blocks that a GPU can decode, such as the blocks of an archive's stream. Each column has one value for each
+    block."""
 
     compressed_sizes: NDArray[np.unsignedinteger]
     uncompressed_sizes: NDArray[np.unsignedinteger]
@@ -55,7 +56,7 @@ class BlockSource(Protocol):
         """
 
     def symbols(self, numbers: NDArray[np.uint64]) -> BlockSymbols:
-        """Returns what blocks need to be decoded."""
+        """Returns the heads and the dictionary that blocks need to be decoded."""
 
     def decode(self, numbers: NDArray[np.uint64], out: memoryview, *, verify: bool) -> Sequence[BlockStatus]:
         """Decodes blocks on the host into `out`, one after another. Returns the status of each.
@@ -67,7 +68,7 @@ class BlockSource(Protocol):
 def load_heads(store: HeadStore, symbols: BlockSymbols) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     """Returns the device address of each block's head or dictionary, or 0, and a BlockStatus for each.
 
-    The address of a sound one is 0 if it does not fit beside those of other blocks.
+    The address of a sound head is 0 if device memory is too small for it beside the heads of the other blocks.
     """
     present = [number for number, each in enumerate(symbols.symbols) if each is not None]
     addresses = np.zeros(len(symbols.symbols) + 1, np.uint64)  # the last is for blocks that need nothing

@@ -92,8 +92,8 @@ class Device:
     def decode(self, num_blocks: Sequence[int], tasks: np.uint64, output: cupy.ndarray, statuses: np.uint64) -> None:
         """Starts one kernel per codec on the current stream.
 
-        `num_blocks` says how many blocks have each codec, by the codec's number. `tasks` is the address of what
-        SliceColumns writes about them, and `statuses` that of the status of each.
+        `num_blocks` is the number of blocks of each codec, by the codec's number. `tasks` is the address of the columns
+        that SliceColumns has written, and `statuses` the address of a status for each block.
         """
         count = sum(num_blocks)
         if count == 0:
@@ -124,11 +124,11 @@ class Device:
         kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
 
     def gather(self, num_pieces: int, *arguments: np.uint64 | cupy.ndarray) -> None:
-        """Starts gather_pieces on the current stream; `arguments` are those of the kernel before the last."""
+        """Starts gather_pieces on the current stream; `arguments` are all arguments of the kernel except the last."""
         self._launch_reading(self._gather, num_pieces, num_pieces, arguments)
 
     def check(self, num_blocks: int, *arguments: np.uint64) -> None:
-        """Starts check_contents on the current stream; `arguments` are those of the kernel before the last."""
+        """Starts check_contents on the current stream; `arguments` are all arguments of the kernel except the last."""
         self._launch_reading(self._check, -(-num_blocks * 32 // _READING_THREADS), num_blocks, arguments)
 
     @cached_property

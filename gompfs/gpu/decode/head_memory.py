@@ -25,7 +25,8 @@ _CHUNK = 256  # the decoder of token bytes may read this far past their end
 
 
 class HeadMemory(NamedTuple):
-    """The number of symbols of a head, its size in the layout of TadocHead, and that of the workspace, in bytes."""
+    """The number of symbols of a head, the size of the opened head (TadocHead), and the size of the workspace, in
+    bytes."""
 
     num_symbols: int
     packed_size: int

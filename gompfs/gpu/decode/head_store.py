@@ -109,10 +109,10 @@ class HeadDevice(Protocol):
         """Returns host memory for the payloads of heads, valid until the next call."""
 
     def allocate_head(self, size: int) -> Array:
-        """Returns device memory. It may be that of a head that was dropped. Raises MemoryError."""
+        """Returns device memory, possibly the memory of a head that was dropped. Raises MemoryError."""
 
     def upload_head(self, packed: NDArray[np.uint8]) -> Array:
-        """Copies bytes to device memory. It may be that of a head that was dropped. Raises MemoryError."""
+        """Copies bytes to device memory, possibly the memory of a head that was dropped. Raises MemoryError."""
 
     def open_heads(self, payloads: NDArray[np.uint8], tasks: Collection[HeadTask]) -> NDArray[np.uint8]:
         """Opens heads on the device, and returns a BlockStatus for each. Raises MemoryError.

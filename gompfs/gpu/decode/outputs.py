@@ -27,7 +27,7 @@ class Output(Protocol):
     """Whether blocks are decoded to their targets: each is one piece, at a multiple of 32 bytes."""
 
     def slice_sizes(self, most: int, *, has_absent: bool) -> tuple[int, int]:
-        """Returns the size of a slice, `most` at most, and that of the first ones, in bytes of contents.
+        """Returns the size of a slice (at most `most`) and the size of the first slice, in bytes of contents.
 
         `has_absent` says whether some payloads are not in device memory.
         """
@@ -124,7 +124,7 @@ class HostOutput:
         return lambda: copy_runs(pinned.data, self._out, *runs, self._num_threads)
 
     def _bounds(self, indexes: NDArray[np.intp]) -> tuple[int, int]:
-        """Returns the target of the first of some blocks, and the end of the last one."""
+        """Returns the target of the first block in `indexes`, and the end of the last block."""
         return int(self._targets[indexes[0]]), int(self._targets[indexes[-1]] + self._sizes[indexes[-1]])
 
     def _runs(

@@ -75,7 +75,7 @@ class _Slice(NamedTuple):
 class _Kept(NamedTuple):
     """Payloads that will stay in device memory: the numbers, facts and addresses of their blocks.
 
-    `num_cleared` is that of the store when they got their memory.
+    `num_cleared` is PayloadStore.num_cleared at the time when the payloads got their memory.
     """
 
     num_cleared: int

@@ -27,7 +27,7 @@ class Arriving(NamedTuple):
     last: int
 
     def may_have(self, source: BlockSource, numbers: NDArray[np.uint64]) -> bool:
-        """Returns whether one of these ascending numbers may be among the blocks."""
+        """Returns whether the blocks may include one of `numbers`, which ascend."""
         return self.source is source and self.first <= int(numbers[-1]) and int(numbers[0]) <= self.last
 
 
@@ -47,8 +47,8 @@ class DecodeSlot(Slot):
     ) -> tuple[list[np.uint64], cupy.ndarray]:
         """Queues the copy of columns to device memory, in one piece.
 
-        Returns their addresses there, in order, since views of all of them would take longer; and the statuses.
-        Contents will be decoded to `content`. See SliceColumns.write for `base`.
+        Returns the addresses of the columns on the device, and an array of the statuses. (Arrays of all columns would
+        take longer to make.) Contents will be decoded to `content`. See SliceColumns.write for `base`.
         """
         pinned, on_device = self.pinned("columns", columns.size), self.device("columns", columns.size)
         columns.write(pinned.data, int(content.data.ptr), base)

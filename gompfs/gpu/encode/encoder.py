@@ -61,7 +61,8 @@ class _Slice:
 class GpuEncoder:
     """Encodes with the kernels of one GPU. Several threads may use it; their slices share the slots.
 
-    `num_failed` counts the blocks of which a kernel made a payload with another content. The CPU encodes these again.
+    `num_failed` counts the blocks for which a kernel wrote a payload that decodes to another content. The CPU encodes
+    these blocks again.
     """
 
     def __init__(self, number: int, memory: int, num_threads: int) -> None:

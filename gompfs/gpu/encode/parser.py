@@ -55,10 +55,10 @@ def can_parse(options: CodecOptions) -> bool:
 
 
 def most_sequences(block_size: int, codec: Codec) -> int:
-    """Returns how many sequences a block can have at most.
+    """Returns the largest number of sequences that a block can have.
 
-    A sequence with a match has at least 3 bytes (gompresso-byte: 4). One without a match has more, except for the last
-    one of a block.
+    A sequence with a match stands for at least 3 bytes (gompresso-byte: 4), and a sequence without a match for more,
+    unless it is the last sequence of the block.
     """
     return block_size // ParserSettings(codec, 1).min_match_length + 1
 

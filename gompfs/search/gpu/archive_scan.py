@@ -18,7 +18,7 @@ from gompfs.search.gpu.text_on_device import TextBatch, TextOnDevice, is_damaged
 
 _PROBED_BATCHES = 2
 _MOST_CANDIDATES = 0.75
-"""If more of the first blocks of a device may have matches, searching the others there saves nothing."""
+"""If a larger fraction of a device's first blocks may have matches, scanning its other blocks saves nothing."""
 
 
 class ArchiveScan:
@@ -47,12 +47,12 @@ class ArchiveScan:
 
     @property
     def num_bytes(self) -> int:
-        """How much text was scanned."""
+        """The number of bytes that were scanned."""
         return sum(each.num_bytes for each in self._of_devices)
 
     @property
     def num_bytes_found(self) -> int:
-        """How much of it is in blocks that may have matches."""
+        """The number of scanned bytes in blocks that may have matches."""
         return sum(each.num_bytes_found for each in self._of_devices)
 
 

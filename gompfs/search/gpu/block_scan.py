@@ -19,7 +19,7 @@ _SEGMENTS_OF_THREAD = 4
 
 
 class ScanTable(NamedTuple):
-    """What to search for, as `Matcher.scan_table` returns it."""
+    """The compiled form of a pattern, as `Matcher.scan_table` returns it."""
 
     kernel: str
     table: bytes
@@ -50,7 +50,7 @@ class StreamText(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """What does not depend on the pattern (uint32, by block)."""
+    """Facts about the text of blocks that no pattern changes (uint32, by block)."""
 
     facts: Array
     """HAS_NUL and others."""
@@ -94,7 +94,7 @@ class BlockScan:
     def find(self, stream: StreamText) -> Array:
         """Returns 1 for each block that may have a match, else 0 (uint8, on the device).
 
-        If the stream goes on before or after these blocks, a match that is partly there may be found in none of them.
+        A match that is partly in blocks before or after these may be missed.
         """
         found = self._device.xp.zeros(stream.num_blocks, np.uint8)
         if self._kernel == "find_literals":

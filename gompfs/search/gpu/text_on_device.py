@@ -92,7 +92,7 @@ class TextOnDevice:
         return TextBatch(numbers, stream, self._measures(numbers, stream), decoded.statuses)
 
     def _measures(self, numbers: Numbers, stream: StreamText) -> Measures:
-        """Returns what does not depend on the pattern. It is counted once for each block."""
+        """Returns the Measures of blocks, which are computed once for each block."""
         batch = int(self._batch_of_block[numbers[0]])
         measured, measures = self._measured.get(batch, (numbers[:0], None))
         if measures is None or not np.isin(numbers, measured).all():

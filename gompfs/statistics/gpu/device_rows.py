@@ -138,7 +138,7 @@ class Totals:
         return sum(int(array.nbytes) for array in (*self.halves, self.counts))
 
     def brought_from(self, device: ArrayDevice, other: ArrayDevice) -> Totals:
-        """Returns a copy on `device`, for one on another device."""
+        """Returns a copy on `device` of totals that are on the device `other`."""
         with other:
             copy = self.on_host(other)
         with device:
@@ -147,7 +147,7 @@ class Totals:
 
     @property
     def are_few(self) -> bool:
-        """Whether one piece of text has all of them. Then the host puts them in order with less delay than a device."""
+        """Whether one piece of text has all rows. Then the host sorts them with less delay than a device."""
         return int(self.counts.size) <= _ROWS_OF_THE_FIRST_PIECE
 
     def on_host(self, device: ArrayDevice) -> Totals:
@@ -172,7 +172,7 @@ class Totals:
         return text
 
     def rows(self, device: ArrayDevice) -> DeviceRows:
-        """Returns rows in the same order, whose first numbers are those of the rows."""
+        """Returns the totals as rows in the same order; the first number of each row is its index."""
         pairs = device.xp.arange(self.counts.size, dtype=np.uint64)
         return DeviceRows(device, PairCounts(pairs, self.counts, 0), self.halves)
 
@@ -215,7 +215,8 @@ class RowsText:
         """`lines` makes the text.
 
         With `by_key`, a piece has all rows of its keys. Otherwise there is one source, and rows are cut anywhere.
-        `size` is that of the text in bytes, if it is known. The text is between `begin` and `end`, if there are rows.
+        `size` is the size of the text in bytes, if it is known. If there are rows, `begin` and `end` are added to the
+        text.
         """
         self.size = size
         self._begin, self._end = begin, end

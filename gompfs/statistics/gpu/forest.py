@@ -173,8 +173,8 @@ class FlatForest:
 class Elements:
     """The elements of nodes that were chosen from a forest, one node after another.
 
-    Those of the chosen node i begin at starts[i] (uint64). `nodes` (uint32) is the chosen node of each element. An
-    element that is a node has its number in the whole forest.
+    The elements of the chosen node i begin at starts[i] (uint64). `nodes` (uint32) is the chosen node of each element.
+    An element that is a node has its number in the whole forest.
     """
 
     device: ArrayDevice
@@ -239,7 +239,7 @@ class DeviceForest:
 
     @property
     def num_bytes(self) -> int:
-        """The device memory in bytes, including edges and terms sorted for one direction; 0 for one that stays."""
+        """The device memory in bytes, including edges and terms sorted for one direction; 0 for a resident forest."""
         if self.room is not None:
             return 0
         return 16 * self.num_nodes + _BYTES_OF_AN_ITEM * int(self.parents.size + self.terms.size)
@@ -316,9 +316,9 @@ def _name_nodes(device: ArrayDevice, starts: Array, num_elements: int) -> Array:
 def find_ngrams(chosen: Elements, ends: Ends, bits: int, inner_ranks: Array | None) -> tuple[tuple[Array, ...], Array]:
     """Returns the keys of the n-grams of some nodes, and the chosen node of each n-gram (uint32).
 
-    N-grams have one word more than `ends`, those of the whole forest. Their keys are concatenations of word numbers,
-    each of `bits` bits, as halves: (high, low) or (low,), each uint64. `inner_ranks` renumbers the words that precede
-    others in an n-gram; without it, they keep their numbers.
+    `ends` are the ends of the whole forest; an n-gram has one word more than an end can have. The keys are
+    concatenations of word numbers, each of `bits` bits, as halves: (high, low) or (low,), each uint64. `inner_ranks`
+    renumbers the words that precede others in an n-gram; without it, they keep their numbers.
     """
     device, xp, num_elements = chosen.device, chosen.device.xp, int(chosen.elements.size)
     counts = xp.empty(num_elements, np.uint32)

@@ -4,14 +4,15 @@
 // Matches
 //
 // As all match offsets cost the same, only the longest match of each position counts. At the next
-// position it goes on, one byte shorter. A match that is longer, at this position or at a later
-// one, must contain the five bytes that end one byte after the known match, or begin with the last
-// four of them. So the chain of these five bytes (position_links.h) has all candidates of the first
-// kind. Of each, the number of equal bytes that end there says from which position on it is longer.
-// The one with most of them is the next longest match; no position before can have a longer one, so
-// none is searched. If there is none, the search begins anew with the last four bytes. It finds a
-// match of four bytes, then longer ones as above. Positions inside a match of at least nice_length
-// bytes are not searched either.
+// position the known match goes on, one byte shorter. A longer match, at this position or at a
+// later one, either contains the five bytes that end one byte after the known match, or begins with
+// the last four of these bytes. Candidates of the first kind are all in the chain of the five bytes
+// (position_links.h). For each candidate, the number of equal bytes before and including the five
+// tells at which position its match begins. The candidate with most equal bytes gives the next
+// longest match; no position before that one can have a longer match, so none is searched. Without
+// such a candidate, the search begins anew with the last four bytes: it finds a match of four
+// bytes, then longer ones as above. Positions inside a match of at least nice_length bytes are not
+// searched either.
 //
 // The search for four bytes only knows positions where no match was known: the bytes of all others
 // are also at the source of a match. Blocks that are larger than the longest offset need all

@@ -1,7 +1,8 @@
 // Makes deterministic automata; see byte_automaton.h.
 //
-// A state stands for the set of states that the nondeterministic automaton may be in, without those
-// of its beginning, which it may be in after every byte, because a match may begin anywhere.
+// A state of the deterministic automaton stands for the set of states that the nondeterministic
+// automaton may be in. The set leaves out the initial states: as a match may begin anywhere, the
+// automaton may be in them after every byte.
 #include "search/gpu/byte_automaton.h"
 
 #include <algorithm>

@@ -18,9 +18,9 @@ constexpr char32_t kNumAscii = 0x80;
 
 struct TooLarge {};
 
-// The ASCII characters that a class may match, and those that it certainly matches. They differ if
-// the class has something unknown, such as \p{...}. Likewise for characters outside of ASCII, which
-// are one.
+// The ASCII characters that a class may match, and the characters that it certainly matches. The
+// two differ if the class contains an item that is not known here, such as \p{...}. One more bit
+// stands for all characters outside of ASCII.
 struct Members {
     std::bitset<kNumAscii + 1> may, must;
 
@@ -149,7 +149,7 @@ class Builder {
     }
     void link(NfaState from, NfaState to) { moves_.states[from].others.push_back(to); }
 
-    // Appends one of some bytes.
+    // Appends a move on each byte of a set.
     NfaState append_bytes(const ByteSet& bytes, NfaState from) {
         const NfaState state = add_state(), next = add_state();
         link(from, state);

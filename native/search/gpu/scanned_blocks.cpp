@@ -11,8 +11,9 @@ bool ScannedFile::has_nul() const {
                        [](const Block& block) { return block.has_nul; });
 }
 
-// Where to begin reading, to have the line that is open where `block` begins, and num_before lines
-// before it: an earlier block, and the offset of its last line. May be earlier than necessary.
+// Returns the position to read from in order to see the whole line that is open where `block`
+// begins, and num_before lines before that line: an earlier block, and the offset of its last line.
+// The position may be earlier than necessary.
 ScannedFile::Position ScannedFile::begin_before(std::size_t block, std::size_t num_before) const {
     std::uint64_t num_lines = 0;
     while (block-- > 0) {
@@ -24,8 +25,8 @@ ScannedFile::Position ScannedFile::begin_before(std::size_t block, std::size_t n
     return {0, 0};
 }
 
-// The block before which to end reading, to have the rest of the line that is open where `block`
-// begins, and num_after lines after it.
+// Returns the block before which reading may end: by then, the rest of the line that is open where
+// `block` begins has been read, and num_after lines after that line.
 std::size_t ScannedFile::end_after(std::size_t block, std::size_t num_after) const {
     for (std::uint64_t num_lines = 0; block < blocks_.size() && num_lines <= num_after; ++block) {
         num_lines += blocks_[block].num_lines;
@@ -33,7 +34,7 @@ std::size_t ScannedFile::end_after(std::size_t block, std::size_t num_after) con
     return block;
 }
 
-// The first block is always read: what is known of it may be of other files, too.
+// The first block is always read: its columns may describe other files in the block, too.
 std::vector<FileRange> ScannedFile::ranges(std::size_t num_before, std::size_t num_after) const {
     std::vector<FileRange> ranges;
     std::size_t end = 0;  // of the blocks of the last range
@@ -75,8 +76,9 @@ void ScannedBlocks::for_each_block(const LayoutView& file, const Take& take) con
     }
 }
 
-// Whether each byte of the file is in a block, and follows the byte before it there. Files with one
-// extent are, but for holes; others are if a part ends at the end of an extent.
+// Returns whether the file has no holes, and its bytes follow each other in the stream's blocks.
+// This is so for files with one extent, and for files whose extents end where parts of the stream
+// end.
 bool ScannedBlocks::is_in_succession(const LayoutView& file) const {
     std::uint64_t num_bytes = 0, next_block = 0;
     std::uint64_t next_at = 0;

@@ -1,9 +1,9 @@
 // What a scan of the archive's blocks on a GPU has found (kernels/search), and what follows from
 // it: which files need not be searched, and which ranges of large files.
 //
-// A match of a file is in a line that has a byte in a block that may have matches. So a file none
-// of whose blocks may have matches has none; and lines outside of such blocks can be passed over,
-// for which the scan has counted them.
+// Each match of a file is in a line that has a byte in a block that may have matches. So a file
+// without such blocks has no matches. In other files, lines outside of such blocks are skipped; the
+// scan has counted these lines.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class ScannedFile {
 
     bool has_nul() const;
 
-    // The ranges to read so that all matches are found, with so many lines of context before and
-    // after them. A range begins with a line.
+    // Returns the ranges to read to find all matches, with num_before lines of context before each
+    // match and num_after lines after it. A range begins with a line.
     std::vector<FileRange> ranges(std::size_t num_before, std::size_t num_after) const;
 
   private:
@@ -69,7 +69,8 @@ class ScannedBlocks {
     // Whether a file may have a match.
     bool may_match(const LayoutView& file) const;
 
-    // What is known of the blocks of a file; none if it has holes, or is not in successive blocks.
+    // Returns the columns of the blocks of a file, or nothing if the file has holes or is not in
+    // successive blocks.
     std::optional<ScannedFile> blocks_of(const LayoutView& file) const;
 
   private:

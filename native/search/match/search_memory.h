@@ -48,7 +48,7 @@ class TakenMemory {
     std::size_t num_bytes_ = 0;
 };
 
-// Counts memory that is not small. Throws SearchError.
+// An allocator whose large allocations count as memory of searches. Throws SearchError.
 template <typename Value>
 struct CountedAllocator {
     using value_type = Value;

@@ -72,8 +72,8 @@ __device__ inline void store_in_word(u8* target, u64 value, u32 count) {
 }
 
 // Copies up to eight bytes a step: one load, and few stores. Steps end at multiples of eight. A
-// match that overlaps its source repeats its first `offset` bytes, so it may as well copy from any
-// multiple of `offset` before it, as soon as that much is written.
+// match that overlaps its source repeats its first `offset` bytes. So it can copy from any multiple
+// of `offset` bytes before the target, once those bytes are written.
 struct WordCopy {
     __device__ static void copy(u8* bytes, const LaneMatch& match) {
         u8* target = bytes + match.position;

@@ -2,9 +2,10 @@
 // (Sitaridi et al., ICPP 2016): matches that cannot be copied yet wait in device memory.
 //
 // The first kernel decodes a block, writes its literals and lists its matches. Each further kernel
-// (resolve_round in match_rounds.cu) copies the matches whose sources contain no byte of a match
-// that was listed when the round began, and lists the others for the next round. So the rounds of a
-// batch are those of its longest chain of matches, and all blocks wait for it.
+// (resolve_round in match_rounds.cu) is one round: it copies each listed match whose source
+// overlaps no other listed match, and lists the remaining matches for the next round. So a batch
+// takes as many rounds as its longest chain of dependent matches, and all blocks wait for that
+// chain.
 #pragma once
 
 #include "strategies.cuh"
@@ -77,8 +78,8 @@ __device__ inline void decode_to_lists(const GpuBatch& batch, u64* lists, u32* n
     });
 }
 
-// Whether no byte of the source of a match belongs to one of `count` matches, which are in the
-// order of their positions.
+// Returns whether the source of a match overlaps none of `count` matches, which are sorted by
+// position.
 __device__ inline bool is_source_final(const LaneMatch& match, const u64* list, u32 count) {
     const u32 end = source_end(match);
     u32 low = 0;  // number of matches that begin before the source ends

@@ -4,9 +4,10 @@
 // The paper gives each lane a sequence; the lane copies the sequence's literals and then its match,
 // several bytes at a time. The strategies differ in the round in which a lane may copy its match:
 // one lane per round (SC), every lane whose source is final (MRR), or a whole group of lanes at
-// once, because the encoder made no match depend on another match of its group (DE). Each of them
-// exists with copies of up to eight bytes a step, and of one byte a step. The kernels also count
-// rows, rounds, and the bytes copied in each round, at the cost of a few instructions per row.
+// once, because the encoder made no match depend on another match of its group (DE). Each strategy
+// has two variants: one copies up to eight bytes per step, the other one byte per step. The kernels
+// also count rows, rounds, and the bytes copied in each round, at the cost of a few instructions
+// per row.
 #pragma once
 
 #include "codec/batch.cuh"
@@ -97,7 +98,7 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
 struct RowLayout {
     LaneMatch match;
     u32 before;           // length, in the upper half, and literals of the lower lanes
-    u32 through;          // the same with this lane's
+    u32 through;          // the same, including this lane
     u32 literals_before;  // literals of the lower lanes
     u32 length;
     u32 num_literals;
@@ -149,9 +150,9 @@ struct StrategyRows {
     }
 };
 
-// Decodes all blocks by one strategy. decode_block(task, rows) is that of the codec. `counters` has
-// kNumCounters numbers, to which each warp adds its own. The caller may request dependency
-// elimination only if all payloads have its flag.
+// Decodes all blocks by one strategy. decode_block(task, rows) is the function of the codec.
+// `counters` has kNumCounters numbers, to which each warp adds its own. The caller may request
+// dependency elimination only if all payloads have its flag.
 template <MatchStrategy kStrategy, class Copy, class DecodeBlock>
 __device__ inline void decode_by(const GpuBatch& batch, StrategyShared& shared, u64* counters,
                                  const DecodeBlock& decode_block) {
@@ -177,7 +178,8 @@ __device__ inline void decode_by(const GpuBatch& batch, StrategyShared& shared, 
 
 }  // namespace gompfs
 
-// The batch of a kernel whose arguments begin as those of a decoding kernel.
+// The first parameters of a kernel that decodes a batch of blocks, and the batch that they
+// describe.
 #define GOMPFS_BATCH_PARAMETERS                                                     \
     const unsigned char *compressed, const unsigned long long *payload_offsets,     \
         const unsigned int *payload_sizes, unsigned char *output,                   \
@@ -190,7 +192,7 @@ __device__ inline void decode_by(const GpuBatch& batch, StrategyShared& shared, 
     }
 
 // Defines a kernel with the arguments of a decoding kernel, and counters. BlockDecoder is
-// constructed from the shared memory that follows that of the strategies.
+// constructed from the shared memory after the StrategyShared of all warps.
 #define GOMPFS_STRATEGY_KERNEL(name, BlockDecoder, strategy, Copy)                          \
     extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta)                    \
         name(GOMPFS_BATCH_PARAMETERS, unsigned long long* counters) {                       \

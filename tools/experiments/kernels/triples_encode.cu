@@ -51,9 +51,10 @@ __device__ inline u32 common_length(const u32* window, u32 source, u32 here, u32
     return limit;
 }
 
-// A mask of the sources in a segment, of which the first is the lowest bit, that agree with `own`
-// in the bytes of `mask`. `words` are those of the segment, and one more. Nothing here depends on
-// what was found before, so all comparisons of a segment can be in flight at once.
+// Returns a mask of the sources in a segment that agree with `own` in the bytes of `mask`. The
+// first source is the lowest bit. `words` are the words of the segment, and the word after it.
+// Nothing here depends on what was found before, so all comparisons of a segment can be in flight
+// at once.
 __device__ inline u32 agreeing_sources(const u32* words, u32 own, u32 mask) {
     u32 agreeing = 0;
 #pragma unroll
@@ -98,8 +99,9 @@ __device__ inline TripleMatch find_triple_match(const u32* window, u32 here, u32
     return best.distance == 0 ? TripleMatch{0, 0} : best;
 }
 
-// The position after a step from `position`, in a tile of which `nexts` holds the first. Positions
-// after the tile stay.
+// Returns the position after one step from `position`, both relative to the start of the tile.
+// `nexts` has the next position of each position of the tile. A position after the tile is returned
+// as it is.
 __device__ inline u32 step_from(const u16* nexts, u32 position) {
     return position < kMapTile ? nexts[position] : position;
 }
@@ -157,7 +159,7 @@ extern "C" __global__ void count_predecessors(const unsigned int* nexts, unsigne
 }
 
 // Chains: the head of a chain is a position that has not exactly one live predecessor. The link of
-// a head leads to itself, that of another live position to its predecessor.
+// a head leads to itself; the link of another live position leads to its predecessor.
 extern "C" __global__ void link_chains(const unsigned int* nexts, const unsigned int* degrees,
                                        const unsigned char* alive, unsigned long long size,
                                        unsigned int* links) {
@@ -235,8 +237,8 @@ extern "C" __global__ void map_tiles(const unsigned int* nexts, unsigned long lo
         static_cast<u8>(steps[threadIdx.x] - kMapTile);
 }
 
-// Maps: a step of a prefix sum over tiles, whose sum is to follow one map after the other. A thread
-// per element of a map.
+// Maps: one step of a prefix sum over tiles, in which the composition of maps takes the place of
+// addition. A thread per element of a map.
 extern "C" __global__ void compose_maps(const unsigned char* maps, unsigned long long num_tiles,
                                         unsigned long long step, unsigned char* composed) {
     using namespace gompfs;

@@ -2,10 +2,11 @@
 // chains: the way from a byte to its root is found within a tile first, and then from tile to tile.
 //
 // Distances are below 256. So the bytes of a tile depend on the last 256 bytes of the tile before
-// (its window) and on nothing else. `resolve_tiles` gives each byte a code: its value, or which
-// byte of that window has its value. The codes of a tile's own last 256 bytes map its window to the
-// window of the next tile. Maps are composed within groups of tiles, then from group to group, so
-// that `write_tiles` takes three steps at most.
+// (its window) and on nothing else. `resolve_tiles` gives each byte a code: the value of the byte,
+// or the number of the byte in the window that has the same value. The codes of the tile's own last
+// 256 bytes are a map: they tell how the window of the next tile follows from the window of this
+// tile. Maps are composed within groups of tiles, then from group to group, so that `write_tiles`
+// takes three steps at most.
 //
 // Launch: `resolve_tiles`: a CTA of kRootThreads threads for each tile; `compose_windows`: a CTA of
 //   kRootWindow threads for each group; `write_tiles`: any shape.
@@ -45,7 +46,8 @@ __device__ inline u16 tile_code_of(u32 parent, u64 size, u64 start) {
     return static_cast<u16>(code);
 }
 
-// The code after a map: `code` is that of a byte of the window that the map leads to.
+// Translates `code`, a code in the window that the map leads to, to a code in the window where the
+// map begins.
 __device__ inline u32 follow(u32 code, const u16* map) {
     return (code & kInWindow) != 0 ? map[code & kLowest] : code;
 }
@@ -89,8 +91,9 @@ extern "C" __global__ void resolve_tiles(const unsigned int* parents, unsigned l
     }
 }
 
-// Replaces each map by one from the window before its group of `group_size` maps. Writes the last
-// of each group to `last_maps` too, unless that is null.
+// Composes the maps of each group of `group_size` maps: then every map of a group begins at the
+// window before the group. The last map of each group is also written to `last_maps`, unless
+// `last_maps` is null.
 extern "C" __global__ void compose_windows(unsigned short* maps, unsigned long long num_maps,
                                            unsigned long long group_size,
                                            unsigned short* last_maps) {

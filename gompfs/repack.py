@@ -16,6 +16,7 @@ from gompfs._native.sources import LoadedFiles
 from gompfs.archive import Archive
 from gompfs.codec import DEFAULT_LEVEL, Codec
 from gompfs.errors import CorruptIndexError, GompfsError, display_path
+from gompfs.index.visited import VisitedDirectories
 from gompfs.model import MAX_TIME_NS, WORD_RULES, Inode
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, pack_archive
@@ -24,6 +25,7 @@ from gompfs.pack.sources import FileContent, Source, SourceEntry
 from gompfs.pack.sources.base import ContentStream
 from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
+from gompfs.pack.sources.versions import Order
 
 _Pending = Callable[[], Iterator[SourceEntry | FileRun]]
 """Yields entries that were announced."""
@@ -99,15 +101,18 @@ class ArchiveSource(Source):
 
     def files(self) -> Iterator[FileContent]:
         """See Source.files."""
-        # Inodes have numbers in the order in which they were packed.
-        for rows in self._archive.index.file_sizes():
-            for ino, size in rows:
-                yield FileContent(size, partial(self._archive.read, ino))
+        linked: set[int] = set()
+        for _, inode in self._archive.walk():
+            if not stat.S_ISREG(inode.mode) or inode.ino in linked:
+                continue
+            if inode.nlink > 1:
+                linked.add(inode.ino)
+            yield FileContent(inode.size, partial(self._archive.read, inode.ino))
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the root, then all entries depth first. Raises CorruptIndexError."""
         first_paths: dict[int, bytes] = {}
-        for path, inode in self._archive.walk():
+        for path, inode in self._walk():
             yield self._describe(path, inode, first_paths)
 
     def items(self) -> Iterator[SourceEntry | FileRun]:
@@ -123,6 +128,24 @@ class ArchiveSource(Source):
         while pending:
             yield from pending.popleft()()
 
+    def _walk(self) -> Iterator[tuple[bytes, Inode]]:
+        """Yields all entries in the order in which a directory that has them would be packed."""
+        visited = VisitedDirectories(self._archive.path)
+        root = self._archive.resolve("")
+        yield b"", root
+        levels = [_Level(self._archive, [(b"", root)], visited, 1)]
+        while levels:
+            level = levels[-1]
+            for step in level.steps:
+                found = [level.entry(*place) for place in step.names]
+                yield from found
+                if step.kind == stat.S_IFDIR:
+                    num_open = sum(len(each.prefixes) for each in levels) + len(found)
+                    levels.append(_Level(self._archive, found, visited, num_open))
+                    break
+            else:
+                levels.pop()
+
     def _announced(self) -> Iterator[_Pending]:
         """Has the loader read the files that can be in runs, and yields all entries, in order."""
         loader = ContentLoader(self._archive.blocks.reader, _BYTES_AHEAD, self._archive.engine.num_threads)
@@ -135,7 +158,7 @@ class ArchiveSource(Source):
             is_whole = stat.S_ISREG(mode) and nlink == 1 and size <= MAX_WHOLE_SIZE and ino not in with_holes
             return path.rpartition(b"/")[0] if is_whole and abs(mtime_ns) <= _MAX_TIME_OF_RUNS else None
 
-        for directory, entries in groupby(self._archive.walk(), directory_of):
+        for directory, entries in groupby(self._walk(), directory_of):
             if directory is None:
                 for path, inode in entries:
                     yield partial(iter, (self._describe(path, inode, first_paths),))
@@ -196,6 +219,25 @@ class ArchiveSource(Source):
             if begin < end:
                 ranges.append((begin, end - begin))
         return None if ranges == [(0, inode.size)] or not inode.size else ranges
+
+
+class _Level:
+    """Directories of an archive that are walked side by side."""
+
+    def __init__(
+        self, archive: Archive, directories: list[tuple[bytes, Inode]], visited: VisitedDirectories, num_open: int
+    ) -> None:
+        """`num_open` is the number of directories that the walk is in. Raises CorruptIndexError."""
+        for path, inode in directories:
+            visited.enter(inode.ino, path)
+        self.prefixes = [path + b"/" if path else b"" for path, _ in directories]
+        self._inodes = [dict(archive.index.directory(inode.ino)) for _, inode in directories]
+        listings = [[(name, stat.S_IFMT(inode.mode)) for name, inode in inodes.items()] for inodes in self._inodes]
+        self.steps = Order(listings, stat.S_IFDIR, num_open).steps()
+
+    def entry(self, directory: int, name: bytes) -> tuple[bytes, Inode]:
+        """Returns the path and the inode of a name in one of the directories."""
+        return self.prefixes[directory] + name, self._inodes[directory][name]
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from gompfs.errors import OptionError
 
 MIN_BLOCK_SIZE = 1 << 14
 DEFAULT_BLOCK_SIZE = 1 << 16
-DEFAULT_PART_SIZE = 1 << 19  # of text in gompresso-tadoc
+DEFAULT_PART_SIZE = 1 << 19  # of text in gompresso-tadoc that does not repeat
+MAX_PART_SIZE = 1 << 22  # with what repeats
 MIN_LEVEL = 1
 MAX_LEVEL = 8
 DEFAULT_LEVEL = 6

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from gompfs._native.sources import KnownContents, LoadedFiles, PieceHashes, Place
-from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, Codec, CodecOptions, EncodedBlock
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
 from gompfs.errors import display_path
@@ -80,9 +80,7 @@ class ContentWriter:
         part_size = options.part_size
         self._text: TextParts | None = None
         if options.text_as_grammar:
-            self._text = TextParts(
-                options.words, block_size, part_size or DEFAULT_PART_SIZE, options.jobs, tempfile.gettempdir()
-            )
+            self._text = TextParts(options.words, block_size, part_size, options.jobs, tempfile.gettempdir())
             part_size = None
         codec = options.data_codec()
         used = dictionary if codec.codec is Codec.GOMPRESSO_BIT else None

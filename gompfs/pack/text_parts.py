@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gompfs._native.text import PartsBuilder
-from gompfs.codec import Codec, EncodedBlock
+from gompfs.codec import DEFAULT_PART_SIZE, MAX_PART_SIZE, Codec, EncodedBlock
 from gompfs.codec.block import parse_block_header
 from gompfs.model import PartKind
 from gompfs.text.grammar import WORD_RULE_KINDS
@@ -26,11 +26,21 @@ _BATCH_BYTES = 1 << 20
 class TextParts:
     """Collects text files, and cuts their text into parts. Parts are built in the background, in bounded memory."""
 
-    def __init__(self, words: str, block_size: int, part_size: int, num_threads: int, directory: str) -> None:
-        """`words` is the word rule. A temporary file in `directory` takes about a third of the text's size."""
+    def __init__(self, words: str, block_size: int, part_size: int | None, num_threads: int, directory: str) -> None:
+        """`words` is the word rule. A temporary file in `directory` takes about a third of the text's size.
+
+        With `part_size`, parts have at most that many bytes. Otherwise text that repeats makes them larger.
+        """
         threads = num_threads or default_threads()
         rule = WORD_RULE_KINDS[words], word_characters(words)
-        self._native = PartsBuilder(*rule, block_size, part_size, threads, directory)
+        self._native = PartsBuilder(
+            *rule,
+            block_size,
+            part_size or DEFAULT_PART_SIZE,
+            threads,
+            directory,
+            max_part_size=part_size or MAX_PART_SIZE,
+        )
         self._block_size = block_size
         self._batch: list[bytes | memoryview | Contents] = []
         self._batch_size = 0

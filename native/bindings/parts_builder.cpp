@@ -2,6 +2,7 @@
 #include "text/parts_builder.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
@@ -32,10 +33,11 @@ namespace {
 
 void init(PartsBuilder* self, WordRule rule, const nb::bytes& word_characters,
           std::uint32_t block_size, std::uint32_t part_size, unsigned num_threads,
-          std::string directory, std::uint32_t max_shared_bytes) {
-    new (self)
-        PartsBuilder(Tokenizer(rule, as_vector(word_characters)),
-                     {block_size, part_size, num_threads, std::move(directory), max_shared_bytes});
+          std::string directory, std::uint32_t max_shared_bytes,
+          std::optional<std::uint32_t> max_part_size) {
+    new (self) PartsBuilder(Tokenizer(rule, as_vector(word_characters)),
+                            {block_size, part_size, max_part_size.value_or(part_size), num_threads,
+                             std::move(directory), max_shared_bytes});
 }
 
 void add_files(PartsBuilder& builder,
@@ -133,10 +135,13 @@ void bind_parts_builder(nb::module_& text) {
         "Builds the parts of a segment from the text of files, on several threads.")
         .def("__init__", &init, "word_rule"_a, "word_characters"_a, "block_size"_a, "part_size"_a,
              "num_threads"_a, "directory"_a, "max_shared_bytes"_a = ~std::uint32_t{0},
-             "Sizes are in bytes. `word_characters` is as for GrammarBuilder; `directory` is for a "
+             "max_part_size"_a = nb::none(),
+             "Sizes are in bytes. `word_characters` has a bit for each code point; `directory` is "
+             "for a "
              "temporary file.\n\n"
              "The words that several parts share have at most `max_shared_bytes`, with a space "
-             "each, and so do the separators.")
+             "each, and so do the separators. With `max_part_size`, a part may be that large: text "
+             "that it has already does not count for `part_size`.")
         .def("add_files", &add_files, "files"_a,
              "Adds whole files, a Contents being several. Files are numbered from 0.")
         .def("add_bytes", &add_bytes, "piece"_a, "Adds a piece of a file.")

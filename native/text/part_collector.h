@@ -3,6 +3,9 @@
 // Files are appended to the text of a part until it is full. A file that does not fit is cut at the
 // beginning of a word, so that no token is in two parts; a file that has just begun moves to the
 // next part as a whole. Cuts depend on the text only, not on the pieces in which it arrives.
+//
+// Text that is in a part already takes little space and time there: symbols for it exist. So what
+// repeats does not count for the size of a part, up to a maximum.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/repeated_lines.h"
 #include "text/tokenizer.h"
 
 namespace gompfs {
@@ -35,8 +39,14 @@ class PartCollector {
     using Take = std::function<void(CollectedPart)>;
 
     // Passes each part to `take`. The tokenizer must outlive the object.
-    PartCollector(const Tokenizer& tokenizer, std::size_t part_size, Take take)
-        : tokenizer_(tokenizer), part_size_(part_size), take_(std::move(take)) {}
+    PartCollector(const Tokenizer& tokenizer, std::size_t part_size, std::size_t max_part_size,
+                  Take take)
+        : tokenizer_(tokenizer),
+          part_size_(part_size),
+          max_part_size_(max_part_size),
+          take_(std::move(take)) {
+        repeated_.clear();
+    }
 
     // Adds to the present file. Files are numbered from 0.
     void add_bytes(std::string_view bytes);
@@ -50,14 +60,17 @@ class PartCollector {
     const std::vector<FilePiece>& pieces() const { return pieces_; }
 
   private:
+    std::size_t limit() const;
+    void cut_off_full_parts(bool is_end);
     bool cut();
     std::size_t last_word_start() const;
     void pass_on(std::size_t size);
 
     const Tokenizer& tokenizer_;
-    const std::size_t part_size_;
+    const std::size_t part_size_, max_part_size_;
     const Take take_;
     CollectedPart part_;
+    RepeatedLines repeated_;
     std::size_t file_start_ = 0;  // of the present file, or of its piece in this part, in the text
     std::size_t searched_ = 0;    // no cut is possible before this offset
     std::uint32_t file_ = 0;      // the present file

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "shared/format_constants.h"
+#include "text/long_rules.h"
 
 namespace gompfs {
 
@@ -98,7 +99,14 @@ PartGrammar PartGrammarBuilder::build(std::string_view text,
         part.tokens.append(token);
     }
     part.are_words = are_words_;
-    part.rules = pairing_.build(symbols_, static_cast<std::uint32_t>(are_words_.size()));
+    std::vector<std::uint32_t> sizes;
+    sizes.reserve(are_words_.size());
+    for (Symbol token = 0; token < are_words_.size(); ++token) {
+        const std::size_t space = are_words_[token] != 0 ? 1 : 0;
+        sizes.push_back(static_cast<std::uint32_t>(part.tokens[token].size() + space));
+    }
+    part.rules = split_long_rules(
+        pairing_.build(symbols_, static_cast<std::uint32_t>(are_words_.size())), sizes);
     part.text_size = static_cast<std::uint32_t>(text.size());
     for (std::size_t at = 0; at < text.size(); at += block_size_) {
         const std::string_view block = text.substr(at, block_size_);

@@ -11,13 +11,11 @@
 #include <string_view>
 #include <utility>
 
+#include "text/long_rules.h"
 #include "text/word_prefix.h"
 
 namespace gompfs {
 namespace {
-
-// Rules that stand for more bytes save next to nothing, and make the pool large.
-constexpr std::uint32_t kMaxRuleSize = 8192;
 
 // The number of levels has five bits in a head.
 constexpr int kMaxLevels = (1 << kNumLevelsBits) - 1;

@@ -97,7 +97,7 @@ std::uint64_t size_of(const EncodedPart& part) {
 PartsBuilder::PartsBuilder(Tokenizer tokenizer, Options options)
     : options_(std::move(options)),
       tokenizer_(std::move(tokenizer)),
-      collector_(tokenizer_, options_.part_size,
+      collector_(tokenizer_, options_.part_size, options_.max_part_size,
                  [this](CollectedPart part) {
                      const std::size_t size = part.text.size();
                      preparing_->push(std::move(part), size);
@@ -114,7 +114,7 @@ PartsBuilder::Waiting PartsBuilder::prepare(const CollectedPart& part,
                                             PartGrammarBuilder& builder) {
     Waiting waiting{part.text.size(), {}, {}};
     std::optional<PartGrammar> grammar;
-    if (part.text.size() <= options_.part_size) {
+    if (part.text.size() <= options_.max_part_size) {
         grammar = builder.build(part.text, part.file_ends);
     }
     if (grammar && has_short_tokens(*grammar)) {

@@ -24,6 +24,8 @@ class PartsBuilder {
     struct Options {
         std::uint32_t block_size;
         std::uint32_t part_size;
+        // What repeats in a part does not count for its size, up to this size in all.
+        std::uint32_t max_part_size;
         unsigned num_threads;
         std::string directory;                               // for a temporary file
         std::uint32_t max_shared_bytes = ~std::uint32_t{0};  // see SharedTokens

@@ -29,7 +29,7 @@ PartWords cut(const CollectedPart& part, const Tokenizer& tokenizer) {
 PlainText::PlainText(Tokenizer tokenizer, unsigned num_threads)
     : num_threads_(std::max(num_threads, 1u)),
       tokenizer_(std::move(tokenizer)),
-      collector_(tokenizer_, kPartSize,
+      collector_(tokenizer_, kPartSize, kPartSize,
                  [this](CollectedPart part) { cutting_.push(std::move(part), 1); }),
       cutting_(num_threads_, std::size_t{1}, [this] {
           return [this](const CollectedPart& part) { return cut(part, tokenizer_); };

@@ -280,7 +280,7 @@ Rules RecursivePairing::tidy() {
     for (std::size_t rule = num_rules; rule-- > 0;) {
         const std::size_t symbol = num_words_ + rule;
         const std::uint64_t saved = std::uint64_t{uses[symbol]} * (lengths[symbol] - 1);
-        if (uses[symbol] < 2 || saved <= lengths[symbol] + 1) {
+        if (uses[symbol] < 2 || saved <= lengths[symbol]) {
             become[symbol] = kDissolved;
             uses[rules_[rule].first] += uses[symbol] - 1;
             uses[rules_[rule].second] += uses[symbol] - 1;

@@ -37,7 +37,8 @@ std::string text_of(const EncodedPart& part) {
 }
 
 void build_parts() {
-    PartsBuilder builder(Tokenizer(WordRule::identifiers, {}), {1 << 14, 1 << 16, 2, "/tmp"});
+    PartsBuilder builder(Tokenizer(WordRule::identifiers, {}),
+                         {1 << 14, 1 << 16, 1 << 16, 2, "/tmp"});
     std::string text;
     for (int number = 0; text.size() < 400'000; ++number) {
         text += "word" + std::to_string(number * 7919 % 1000) + " and another\n";

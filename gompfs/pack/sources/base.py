@@ -6,10 +6,11 @@ A source is a directory, a single file, a tar stream or a zip archive; the packe
 * Paths are bytes, relative, without `.`, `..` or empty components; `b""` is the root. A directory's entry
   comes before the entries inside it, and `hard_link_to` names an earlier entry.
 * `items` yields the same entries, but may yield a FileRun for files that follow each other in a directory.
-* A source that is `sorted` yields entries depth first, the names of a directory in byte order. Others (tar, zip)
-  yield entries in archive order, because a tar stream cannot seek. There a path may occur again; the later entry
-  replaces the earlier one as in `tar -x` (a directory keeps its children and takes the new metadata).
-  Hard links to the earlier entry keep its content.
+* A source that is `sorted` yields entries depth first, the names of a directory in byte order; directories that are
+  versions of each other are walked side by side (versions.py). Others (tar, zip) yield entries in archive order,
+  because a tar stream cannot seek. There a path may occur again; the later entry replaces the earlier one as in
+  `tar -x` (a directory keeps its children and takes the new metadata). Hard links to the earlier entry keep its
+  content.
 * The content of an entry can be read until the next entry is taken from the iterator: repeatedly for local files,
   once and forward for members of a tar.
 * Content has exactly `size` bytes. A file that shrinks while it is read is padded with zeros, one that grows is

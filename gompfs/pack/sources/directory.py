@@ -1,9 +1,9 @@
 """A directory tree of the local file system, or one file of it, as a source.
 
-The walk goes depth first, through the names of each directory in byte order. It accesses everything relative to an open
-directory, so paths may be longer than PATH_MAX, and a directory that is renamed during the walk does no harm. At most
-`_MAX_OPEN_DIRECTORIES` levels stay open. Closed levels are opened again through `..` and checked to be the same
-directories.
+The walk goes depth first, through the names of each directory in byte order; directories that are versions of each
+other are walked side by side (versions.py). It accesses everything relative to an open directory, so paths may be
+longer than PATH_MAX, and a directory that is renamed during the walk does no harm. At most `_MAX_OPEN_LEVELS` levels of
+a single directory stay open. Closed levels are opened again through `..` and checked to be the same directories.
 
 The walk is ahead of the entries that the caller takes: threads of a FileLoader open, read and hash the next files, and
 list the next directories. Files that are taken as unchanged are only opened. Waiting for each file of a source tree in
@@ -23,7 +23,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from operator import itemgetter
 from typing import TypeAlias, cast
 
 from gompfs._native.sources import (
@@ -47,10 +46,11 @@ from gompfs.pack.sources.local_file import (
     read_file_of_unknown_size,
     read_xattrs,
 )
+from gompfs.pack.sources.versions import Order, Step
 
 __all__ = ["DirectorySource", "FileSource"]
 
-_MAX_OPEN_DIRECTORIES = 64
+_MAX_OPEN_LEVELS = 64
 _ENTRIES_AHEAD = 256
 _FILES_AT_ONCE = 64
 _DIRECTORIES_AHEAD = 8  # of each level
@@ -73,17 +73,24 @@ class _Kind(enum.IntEnum):
 
 
 @dataclass(slots=True)
-class _Level:
-    """One level of the walk. `directory` is None while it is closed."""
+class _Directory:
+    """A directory of the walk. `opened` is None while it is closed."""
 
     prefix: bytes
-    directory: OpenDirectory | None
+    opened: OpenDirectory | None
     identity: tuple[int, int]
-    groups: Iterator[tuple[int, list[bytes]]]
-    """Kinds and names of the entries, in order. Only regular files are in groups of several."""
-    directories: Iterator[bytes]
-    """The names of directories that are not announced yet."""
-    announced: dict[bytes, AnnouncedDirectory] = field(default_factory=dict)
+    listing: list[tuple[bytes, int]]
+
+
+@dataclass(slots=True)
+class _Level:
+    """One level of the walk: a directory, or several that are walked side by side."""
+
+    directories: list[_Directory]
+    steps: Iterator[Step]
+    unannounced: Iterator[tuple[int, bytes]]
+    """The directories below that are not announced yet, as (number in `directories`, name)."""
+    announced: dict[tuple[int, bytes], AnnouncedDirectory] = field(default_factory=dict)
 
 
 _Pending = Callable[[], Iterator[SourceEntry | FileRun]]
@@ -313,40 +320,41 @@ class DirectorySource(_LocalSource):
         """Yields numbers of entries, and the entries. At most `at_once` files are announced together."""
         levels: list[_Level] = []
         try:
-            yield 1, partial(iter, (self._enter(loader, levels, self._root, b""),))
+            root, entry = self._open(loader.list(None, self._root), b"")
         except OSError as error:
             self._leave_out(b"", error)
             raise PackError("vanished before it was read", path=self._root) from error
+        self._enter(loader, levels, [root])
+        yield 1, partial(iter, (entry,))
         while levels:
             level = levels[-1]
-            for kind, names in level.groups:
-                if kind != _Kind.DIRECTORY:
-                    yield from self._announce(loader, level, kind, names, at_once)
+            for step in level.steps:
+                if step.kind != _Kind.DIRECTORY:
+                    yield from self._announce(loader, level, step, at_once)
                     continue
-                path = level.prefix + names[0]
-                try:
-                    entry = self._enter(loader, levels, names[0], path)
-                except OSError as error:
-                    yield 1, partial(self._left_out, path, error)
-                    continue
-                yield 1, partial(iter, (entry,))
-                break
+                below: list[_Directory] = []
+                for place in step.names:
+                    yield 1, self._open_below(loader, levels, place, below)
+                if below:
+                    self._enter(loader, levels, below)
+                    break
             else:
                 self._leave(levels)
 
-    def _announce(
-        self, loader: FileLoader, level: _Level, kind: int, names: list[bytes], at_once: int
-    ) -> Iterator[tuple[int, _Pending]]:
+    def _announce(self, loader: FileLoader, level: _Level, step: Step, at_once: int) -> Iterator[tuple[int, _Pending]]:
         """Announces entries of a directory that are no directories."""
-        assert level.directory is not None
-        if kind == _Kind.OTHER:
-            yield 1, partial(self._other, level.directory, names[0], level.prefix + names[0])
+        directory = level.directories[step.names[0][0]]
+        names = [name for _, name in step.names]
+        assert directory.opened is not None
+        if step.kind == _Kind.OTHER:
+            for name in names:
+                yield 1, partial(self._other, directory.opened, name, directory.prefix + name)
             return
-        archived = self._find_archived(level.prefix.removesuffix(b"/"))
+        archived = self._find_archived(directory.prefix.removesuffix(b"/"))
         for start in range(0, len(names), at_once):
             some = names[start : start + at_once]
-            announced = loader.load(level.directory, some, cast("dict[bytes, tuple[int, int, int]]", archived))
-            yield len(some), partial(self._files, level.prefix, announced, archived)
+            announced = loader.load(directory.opened, some, cast("dict[bytes, tuple[int, int, int]]", archived))
+            yield len(some), partial(self._files, directory.prefix, announced, archived)
 
     def _left_out(self, path: bytes, error: OSError) -> Iterator[SourceEntry]:
         self._leave_out(path, error)
@@ -393,68 +401,77 @@ class DirectorySource(_LocalSource):
                 os.close(descriptor)
         return entry
 
-    def _enter(self, loader: FileLoader, levels: list[_Level], name: bytes, path: bytes) -> SourceEntry:
-        """Open a directory and push it. Returns its entry. Raises OSError."""
-        prefix = path + b"/" if path else b""
-        announced = self._announced_directory(loader, levels, name)
-        error, status, has_xattrs, directory, names = announced.take()
+    def _open_below(
+        self, loader: FileLoader, levels: list[_Level], place: tuple[int, bytes], below: list[_Directory]
+    ) -> _Pending:
+        """Open a directory of the last level, and append it to `below`. Returns its entry, or that it is left out."""
+        number, name = place
+        path = levels[-1].directories[number].prefix + name
+        try:
+            directory, entry = self._open(self._announced_directory(loader, levels, place), path)
+        except OSError as error:
+            return partial(self._left_out, path, error)
+        below.append(directory)
+        return partial(iter, (entry,))
+
+    def _open(self, announced: AnnouncedDirectory, path: bytes) -> tuple[_Directory, SourceEntry]:
+        """Returns a directory with its entry. Raises OSError."""
+        error, status, has_xattrs, opened, names = announced.take()
         mode, uid, gid, seconds, nanoseconds, _, device, number = status
         if error:
             raise OSError(error, os.strerror(error))
-        xattrs = read_xattrs(directory.descriptor) if has_xattrs else {}
+        xattrs = read_xattrs(opened.descriptor) if has_xattrs else {}
+        prefix = path + b"/" if path else b""
         if self._rules:
             excludes = self._rules.excludes
             names = [(name, kind) for name, kind in names if not excludes(prefix + name, kind == _Kind.DIRECTORY)]
-        directories = iter([name for name, kind in names if kind == _Kind.DIRECTORY])
-        levels.append(_Level(prefix, directory, (device, number), _groups(names), directories))
-        self._announce_directories(loader, levels)
-        if len(levels) > _MAX_OPEN_DIRECTORIES:
-            levels[-1 - _MAX_OPEN_DIRECTORIES].directory = None
-        return SourceEntry(path, mode, uid, gid, seconds * 10**9 + nanoseconds, xattrs=xattrs, may_be_linked=False)
+        entry = SourceEntry(path, mode, uid, gid, seconds * 10**9 + nanoseconds, xattrs=xattrs, may_be_linked=False)
+        return _Directory(prefix, opened, (device, number), names), entry
 
-    def _announced_directory(self, loader: FileLoader, levels: list[_Level], name: bytes) -> AnnouncedDirectory:
+    def _enter(self, loader: FileLoader, levels: list[_Level], directories: list[_Directory]) -> None:
+        """Push a level."""
+        num_open = sum(len(level.directories) for level in levels) + len(directories)
+        order = Order([directory.listing for directory in directories], _Kind.DIRECTORY, num_open)
+        levels.append(_Level(directories, order.steps(), order.directories()))
+        self._announce_directories(loader, levels)
+        if len(levels) > _MAX_OPEN_LEVELS and len(levels[-1 - _MAX_OPEN_LEVELS].directories) == 1:
+            levels[-1 - _MAX_OPEN_LEVELS].directories[0].opened = None
+
+    def _announced_directory(
+        self, loader: FileLoader, levels: list[_Level], place: tuple[int, bytes]
+    ) -> AnnouncedDirectory:
         """Returns the result for the next directory of the last level, and announces those after it."""
-        if not levels:
-            return loader.list(None, name)
         level = levels[-1]
-        if name not in level.announced:
+        if place not in level.announced:
             self._announce_directories(loader, levels, 1)
-        announced = level.announced.pop(name)
+        announced = level.announced.pop(place)
         self._announce_directories(loader, levels)
         return announced
 
     def _announce_directories(self, loader: FileLoader, levels: list[_Level], least: int = 0) -> None:
         """Have the loader list the next directories of the last level, at least `least`."""
         level = levels[-1]
-        assert level.directory is not None
-        device = levels[0].identity[0] if self._one_file_system else None
+        device = levels[0].directories[0].identity[0] if self._one_file_system else None
         num_missing = max(_DIRECTORIES_AHEAD, least) - len(level.announced)
-        for name in itertools.islice(level.directories, num_missing):
-            level.announced[name] = loader.list(level.directory, name, device)
+        for number, name in itertools.islice(level.unannounced, num_missing):
+            opened = level.directories[number].opened
+            assert opened is not None
+            level.announced[number, name] = loader.list(opened, name, device)
 
     def _leave(self, levels: list[_Level]) -> None:
-        """Pop a finished directory, and open its parent again if that was closed."""
+        """Pop a finished level, and open its parent again if that was closed."""
         done = levels.pop()
-        if levels and levels[-1].directory is None:
-            assert done.directory is not None
-            self._reopen(levels[-1], done.directory.descriptor)
+        if levels and levels[-1].directories[0].opened is None:
+            child = done.directories[0].opened
+            assert child is not None
+            self._reopen(levels[-1].directories[0], child.descriptor)
 
-    def _reopen(self, level: _Level, child: int) -> None:
-        path = self._local_path(level.prefix)
+    def _reopen(self, directory: _Directory, child: int) -> None:
+        path = self._local_path(directory.prefix)
         try:
-            level.directory = OpenDirectory(os.open(b"..", _DIRECTORY_FLAGS, dir_fd=child))
-            status = os.fstat(level.directory.descriptor)
+            directory.opened = OpenDirectory(os.open(b"..", _DIRECTORY_FLAGS, dir_fd=child))
+            status = os.fstat(directory.opened.descriptor)
         except OSError as error:
             raise PackError(f"cannot return to the directory: {error.strerror}", path=path) from error
-        if (status.st_dev, status.st_ino) != level.identity:
+        if (status.st_dev, status.st_ino) != directory.identity:
             raise PackError("the directory was moved while it was read", path=path)
-
-
-def _groups(names: list[tuple[bytes, int]]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yields kinds and names: regular files that follow each other together, all else one by one."""
-    for kind, group in itertools.groupby(names, key=itemgetter(1)):
-        if kind == _Kind.REGULAR:
-            yield kind, [name for name, _ in group]
-        else:
-            for name, _ in group:
-                yield kind, [name]

@@ -1,0 +1,107 @@
+"""The order of a walk: directories that differ in their numbers only, as versions do, are walked side by side.
+
+`django-4.2.1` and `django-4.2.10` are versions of each other. All of their files are packed in an order in which equal
+names follow each other, because the encoders find what files share if these are near each other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
+
+__all__ = ["Order", "Step"]
+
+_MAX_VERSIONS = 16
+_MAX_OPEN = 256
+_NAMES_AT_ONCE = 8  # all versions of so many names are packed before the next names
+_NUMBER = re.compile(rb"[0-9]+(?:\.[0-9]+)*")
+
+_Place: TypeAlias = tuple[int, bytes]
+_Entry: TypeAlias = tuple[bytes, int]  # name and kind
+_Numbered: TypeAlias = tuple[int, bytes, int]  # number of the directory, name and kind
+
+
+class Step(NamedTuple):
+    """Files of one kind in one directory, or directories that are to be walked side by side.
+
+    The directory of each name is given by its number among those that are walked now.
+    """
+
+    kind: int
+    names: list[_Place]
+
+
+class Order:
+    """The order of the entries of one directory, or of several that are walked side by side.
+
+    The entries of a single directory come in byte order, except that versions follow the first of them.
+    """
+
+    def __init__(self, listings: Sequence[Sequence[_Entry]], directory_kind: int, num_open: int) -> None:
+        """`listings` has the names and kinds of the entries of each directory, in byte order.
+
+        `directory_kind` is the kind of directories, and `num_open` the number of those that the walk is in. If these
+        are many, no more are walked side by side.
+        """
+        self._listings = listings
+        self._directory_kind = directory_kind
+        self._max_versions = _MAX_VERSIONS if num_open <= _MAX_OPEN else 1
+        self._versions: dict[bytes, list[_Place]] = {}
+        for number, name, kind in self._entries():
+            if kind == directory_kind:
+                self._versions.setdefault(_without_numbers(name), []).append((number, name))
+        for places in self._versions.values():
+            places.sort(key=lambda place: (_numbers(place[1]), place[1], place[0]))
+
+    def directories(self) -> Iterator[_Place]:
+        """Yields the directories in the order in which `steps` names them."""
+        return itertools.chain.from_iterable(self._versions.values())
+
+    def steps(self) -> Iterator[Step]:
+        """Yields all entries."""
+        waiting = dict(self._versions)
+        for is_directory, group in itertools.groupby(self._entries(), lambda entry: entry[2] == self._directory_kind):
+            if not is_directory:
+                yield from self._steps_of_files(group)
+                continue
+            for _, name, kind in group:
+                places = waiting.pop(_without_numbers(name), [])
+                for start in range(0, len(places), self._max_versions):
+                    yield Step(kind, places[start : start + self._max_versions])
+
+    def _entries(self) -> Iterator[_Numbered]:
+        """Yields number of directory, name and kind: if there are several directories, similar names together."""
+        entries = ((number, *entry) for number, listing in enumerate(self._listings) for entry in listing)
+        if len(self._listings) == 1:
+            return entries
+        return iter(sorted(entries, key=lambda entry: (_without_numbers(entry[1]), _numbers(entry[1]), entry[:2])))
+
+    def _steps_of_files(self, entries: Iterator[_Numbered]) -> Iterator[Step]:
+        """Yields files of one kind and directory together, some names of all directories at a time."""
+        if len(self._listings) > 1:
+            by_name = itertools.groupby(entries, itemgetter(1))
+            entries = itertools.chain.from_iterable(
+                sorted(itertools.chain.from_iterable(some), key=itemgetter(0)) for some in _some_at_once(by_name)
+            )
+        of_directory: Callable[[_Numbered], tuple[int, int]] = itemgetter(2, 0)
+        for (kind, _), group in itertools.groupby(entries, of_directory):
+            yield Step(kind, [(number, name) for number, name, _ in group])
+
+
+def _some_at_once(
+    by_name: Iterator[tuple[bytes, Iterator[_Numbered]]],
+) -> Iterator[list[list[tuple[int, bytes, int]]]]:
+    """Yields the entries of _NAMES_AT_ONCE names at a time."""
+    while some := [list(same) for _, same in itertools.islice(by_name, _NAMES_AT_ONCE)]:
+        yield some
+
+
+def _without_numbers(name: bytes) -> bytes:
+    return _NUMBER.sub(b"#", name)
+
+
+def _numbers(name: bytes) -> list[int]:
+    return [int(number) for number in re.findall(rb"[0-9]+", name)]

@@ -1,0 +1,134 @@
+"""Directories that are versions of each other are walked side by side."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tree_helpers import list_directory, list_source
+
+from gompfs.pack.sources import directory, open_source
+from gompfs.pack.sources import versions as versions_module
+from gompfs.pack.sources.versions import Order, Step
+
+FOLDER, FILE, OTHER = 0, 1, 2
+Listing = list[tuple[bytes, int]]
+
+
+def steps(*listings: Listing, num_open: int = 1) -> list[Step]:
+    order = Order(listings, FOLDER, num_open)
+    found = list(order.steps())
+    directories = [place for step in found if step.kind == FOLDER for place in step.names]
+    assert list(order.directories()) == directories
+    places = [(number, name, step.kind) for step in found for number, name in step.names]
+    assert sorted(places) == sorted((number, *entry) for number, listing in enumerate(listings) for entry in listing)
+    return found
+
+
+def test_the_order_in_one_directory() -> None:
+    """It is byte order, but for the versions of a directory, which follow it in the order of their numbers."""
+    listing = [
+        (b"a", FILE),
+        (b"b", FILE),
+        (b"d-1.10", FOLDER),
+        (b"d-1.2", FOLDER),
+        (b"d-1.2.c", FILE),
+        (b"d-2", FOLDER),
+    ]
+    listing += [(b"e", FOLDER), (b"f", OTHER), (b"g", OTHER), (b"h", FILE)]
+    assert steps(listing) == [
+        Step(FILE, [(0, b"a"), (0, b"b")]),
+        Step(FOLDER, [(0, b"d-1.2"), (0, b"d-1.10"), (0, b"d-2")]),
+        Step(FILE, [(0, b"d-1.2.c")]),
+        Step(FOLDER, [(0, b"e")]),
+        Step(OTHER, [(0, b"f"), (0, b"g")]),
+        Step(FILE, [(0, b"h")]),
+    ]
+
+
+def test_the_order_in_several_directories() -> None:
+    """Directories without numbers that differ only in these go together, and some names of files at a time."""
+    files = [(b"%c" % letter, FILE) for letter in b"abcdefghij"]
+    found = steps([*files, (b"only", FOLDER), (b"x86", FOLDER)], [*files[:9], (b"x64", FOLDER)])
+    assert found == [
+        Step(FILE, [(0, name) for name, _ in files[:8]]),
+        Step(FILE, [(1, name) for name, _ in files[:8]]),
+        Step(FILE, [(0, b"i"), (0, b"j")]),
+        Step(FILE, [(1, b"i")]),
+        Step(FOLDER, [(0, b"only")]),
+        Step(FOLDER, [(1, b"x64"), (0, b"x86")]),
+    ]
+
+
+def test_a_name_of_different_kinds() -> None:
+    found = steps([(b"n1", FOLDER)], [(b"n1", FILE)], [(b"n1", OTHER)])
+    assert [(step.kind, step.names) for step in found] == [
+        (FOLDER, [(0, b"n1")]),
+        (FILE, [(1, b"n1")]),
+        (OTHER, [(2, b"n1")]),
+    ]
+
+
+def test_no_more_directories_than_are_allowed() -> None:
+    listing = [(b"%03d" % number, FOLDER) for number in range(40)]
+    assert [len(step.names) for step in steps(listing, num_open=256)] == [16, 16, 8]
+    assert [len(step.names) for step in steps(listing, num_open=257)] == [1] * 40
+
+
+@pytest.fixture
+def versions(tmp_path: Path) -> Path:
+    """Versions that lack some files and directories, with directories in one that are files in others."""
+    root = tmp_path / "tree"
+    for number in range(20):
+        version = root / f"v{number}"
+        for folder in ("a/b/c", "d1/e", "d2/e", f"only-{'x' * number}"):
+            if (number + len(folder)) % 5:
+                (version / folder).mkdir(parents=True)
+        version.mkdir(exist_ok=True)
+        for folder in [path for path in version.rglob("*") if path.is_dir()]:
+            for file in range(number % 4, 20):
+                (folder / f"f{file}").write_text(f"{folder.name} {file} {number % 3}\n")
+        if number % 7 == 0:
+            (version / "kind").mkdir()
+        else:
+            (version / "kind").write_text("file")
+    return root
+
+
+def test_the_tree_is_read_exactly(versions: Path) -> None:
+    source = open_source(versions)
+    assert list_source(source) == list_directory(versions)
+    assert source.warnings == []
+    paths = [entry.path for entry in source.entries()]
+    assert paths.index(b"v2") < paths.index(b"v10")
+    places = [place for place, path in enumerate(paths) if path.endswith(b"/d1/e/f19")][:12]
+    assert places[-1] - places[0] < len(paths) // 8  # in byte order, half of the entries would lie between
+
+
+def test_few_directories_are_open(versions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many are open, no more are walked side by side; deep directories are closed and opened again."""
+    monkeypatch.setattr(versions_module, "_MAX_OPEN", 8)
+    monkeypatch.setattr(directory, "_MAX_OPEN_LEVELS", 2)
+    monkeypatch.setattr(directory, "_DIRECTORIES_AHEAD", 0)
+    source = open_source(versions)
+    most = 0
+    paths = []
+    for entry in source.entries():
+        paths.append(entry.path)
+        most = max(most, sum(os.path.isdir(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")))
+    assert sorted(paths) == sorted(list_directory(versions))
+    assert most < 40
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_version_that_cannot_be_read(versions: Path) -> None:
+    (versions / "v3/a").chmod(0)
+    try:
+        source = open_source(versions, skip_unreadable=True)
+        paths = {entry.path for entry in source.entries()}
+        assert b"v4/a/b" in paths
+        assert b"v3/d1/e" in paths
+        assert len(source.warnings) == 1
+    finally:
+        (versions / "v3/a").chmod(0o755)

@@ -5,6 +5,7 @@ at most once; the file at the path of the new one comes first. How much is decod
 
 * A content of any other path is decoded only while all such contents together cost less than _FREE_COST and a multiple
   of the bytes of new files. Otherwise a file would be compared with any number of files that happen to have its size.
+  The next ones after the last content that was found come first: a tree that was moved is still in its order.
 * Reading one file costs more than its bytes: whole blocks, and the head of its part. So a range of the stream is read
   whole, and all its files are hashed, once its files that were read alone have cost as much as that. Reading all
   contents in any order then costs at most about twice as much as reading the archive once.
@@ -14,16 +15,15 @@ Which contents are found depends on the archive and on the order of the new file
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs._native.blocks import ContentLoader
-from gompfs._native.sources import KnownContents, LoadedFiles
-from gompfs.model import Inode, PartKind
+from gompfs._native.sources import KnownContents, Place
+from gompfs.model import PartKind
 from gompfs.pack.archived_files import ArchivedFiles, FileColumns
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 
@@ -33,8 +33,7 @@ _RANGE_SIZE = 1 << 20  # of the stream, in parts that are no grammars
 _FILE_COST, _RANGE_COST, _HEAD_COST = 4 << 10, 64 << 10, 128 << 10  # in bytes that take as long to decode
 _FREE_COST = 64 << 20
 _COST_OF_BYTE = 8  # for each byte of new files
-_LEAST_COST = 1 << 20  # it takes time to find out what could be read
-_BYTES_AHEAD = 32 << 20
+_LEAST_COST = 4 << 20  # it takes time to find out what could be read
 
 
 class ReadingLimit:
@@ -52,12 +51,12 @@ class ReadingLimit:
         """Whether so little is left that it is not worth a search."""
         return self._left < _LEAST_COST
 
-    def take(self, cost: int) -> bool:
-        """Take `cost` if that much is left. Returns whether it was."""
-        if cost > self._left:
-            return False
-        self._left -= cost
-        return True
+    def take(self, costs: Numbers) -> int:
+        """Take the last of some ascending costs of which that much is left. Returns how many are not larger than it."""
+        count = int(np.searchsorted(costs, self._left, "right"))
+        if count:
+            self._left -= int(costs[count - 1])
+        return count
 
 
 class ArchivedContents:
@@ -73,6 +72,10 @@ class ArchivedContents:
         self._num_threads = num_threads
         self._limit = ReadingLimit()
 
+    def allow_for(self, num_bytes: int) -> None:
+        """Allow to read more, for `num_bytes` of new files."""
+        self._limit.allow_for(num_bytes)
+
     def look_up(self, directory: bytes, new: list[tuple[bytes, int]]) -> None:
         """Add contents that new files of a directory may have, given by names and sizes: those at the same paths.
 
@@ -85,36 +88,30 @@ class ArchivedContents:
             if (file := archived.get(name)) is not None and file.size == size <= MAX_WHOLE_SIZE
         ]
         if inos:
+            self.note_found(inos[-1])
             self._read(self._candidates.choose(self._candidates.of_files(inos), None))
 
     def look_up_sizes(self, sizes: Iterable[int]) -> None:
         """Add contents of these sizes, as far as the limit allows. Raises CorruptIndexError."""
-        wanted = np.array(list(sizes), np.int64)
-        self._limit.allow_for(int(wanted.sum()))
         if not self._limit.is_reached:
-            found = self._candidates.of_sizes(np.unique(wanted))
-            self._read(self._candidates.choose(found, self._limit))
+            self._read(self._candidates.choose(self._candidates.of_sizes(sorted(set(sizes))), self._limit))
+
+    def note_found(self, ino: int) -> None:
+        """Search after this file of the archive, whose content a new file had."""
+        self._candidates.begin_at(ino)
 
     @cached_property
     def _candidates(self) -> _Candidates:
         return _Candidates(self._files.columns)
 
-    @cached_property
-    def _loader(self) -> ContentLoader:
-        return ContentLoader(self._files.archive.blocks.reader, _BYTES_AHEAD, self._num_threads)
-
     def _read(self, files: list[tuple[int, int]]) -> None:
         """Read files, given by inode number and size, on several threads. Adds their contents."""
         if not files:
             return
-        announced = self._loader.load([(b"", Inode(ino, stat.S_IFREG, 0, 0, size, 0, 1), {}) for ino, size in files])
-        position = 0
-        while (taken := announced.take()) is not None:
-            if not isinstance(taken, LoadedFiles):  # it cannot be read
-                position += 1
-                continue
-            self._known.add_archived(taken, [ino for ino, _ in files[position : position + len(taken)]])
-            position += len(taken)
+        digests = self._files.archive.blocks.reader.hash_files(files, self._num_threads)
+        for (ino, size), sha256 in zip(files, digests, strict=True):
+            if sha256 is not None and self._known.find(size, sha256) is None:
+                self._known.add(size, sha256, Place.ARCHIVE, ino)
 
 
 class _Candidates:
@@ -136,56 +133,73 @@ class _Candidates:
         self._is_left = np.ones(len(unique), np.bool_)
         self._by_size = np.argsort(self._sizes, kind="stable")
         self._sorted_sizes = self._sizes[self._by_size]
+        self._of_size: dict[int, Numbers] = {}  # those that were not read when they were last asked for
+        self._next = 0
         self._spent: dict[int, int] = {}  # on files of a range that were read alone
 
     def of_files(self, inos: list[int]) -> Numbers:
         """Returns the numbers of files of the archive that are candidates."""
         indexes = [index for ino in inos if (index := self._columns.index_of(ino)) is not None]
-        numbers: Numbers = self._number[indexes]
+        numbers: Numbers = np.unique(self._number[indexes])
         return numbers[numbers >= 0]
 
-    def of_sizes(self, sizes: Numbers) -> Numbers:
-        """Returns the numbers of the candidates of these sizes."""
-        first = np.searchsorted(self._sorted_sizes, sizes)
-        end = np.searchsorted(self._sorted_sizes, sizes, "right")
-        return np.concatenate([np.zeros(0, np.int64), *map(self._of_size, first.tolist(), end.tolist())])
+    def of_sizes(self, sizes: list[int]) -> Numbers:
+        """Returns the numbers of the candidates of these sizes that were not read, ascending."""
+        found = [self._left_of_size(size) for size in sizes]
+        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
-    def _of_size(self, first: int, end: int) -> Numbers:
-        return self._by_size[first:end]
+    def _left_of_size(self, size: int) -> Numbers:
+        numbers = self._of_size.get(size)
+        if numbers is None:
+            first, end = (np.searchsorted(self._sorted_sizes, size, side) for side in ("left", "right"))
+            numbers = self._by_size[first:end]
+        numbers = self._of_size[size] = numbers[self._is_left[numbers]]
+        return numbers
+
+    def begin_at(self, ino: int) -> None:
+        """Have `choose` take the candidates after a file of the archive first."""
+        index = self._columns.index_of(ino)
+        if index is not None and self._number[index] >= 0:
+            self._next = int(self._number[index])
 
     def choose(self, numbers: Numbers, limit: ReadingLimit | None) -> list[tuple[int, int]]:
         """Returns inode numbers and sizes of files to read, in the order of the stream, and counts them as read.
 
-        They are the candidates of these numbers that were not read before, the newest ones if `limit` does not allow
-        all, or all files of their ranges.
+        They are those of the candidates `numbers`, which ascend, that were not read before, as far as `limit` allows,
+        or all files of their ranges.
         """
-        numbers = np.unique(numbers[self._is_left[numbers]])
-        chosen = list(self._choose(numbers, limit))
+        cut = np.searchsorted(numbers, self._next)
+        chosen = [*self._choose(numbers[cut:], limit), *self._choose(numbers[:cut], limit)]
         if not chosen:
             return []
-        files = np.concatenate(chosen[::-1])
-        self._is_left[files] = False
+        files = np.sort(np.concatenate(chosen))
         return list(zip(self._inos[files].tolist(), self._sizes[files].tolist(), strict=True))
 
     def _choose(self, numbers: Numbers, limit: ReadingLimit | None) -> Iterator[Numbers]:
-        """Yields the files to read of each range, the last range first."""
-        cuts = np.flatnonzero(np.diff(self._ranges[numbers])) + 1
-        for files in reversed(np.split(numbers, cuts) if len(numbers) else []):
+        """Yields the files to read of each range."""
+        numbers = numbers[self._is_left[numbers]]
+        starts = np.flatnonzero(np.diff(self._ranges[numbers], prepend=-1)).tolist()
+        for start, end in pairwise([*starts, len(numbers)]):
+            files = numbers[start:end]
             number = int(self._ranges[files[0]])
-            spent = self._spent.get(number, 0) + self._cost(files)
+            spent = self._spent.get(number, 0) + self._costs(files)[-1]
             of_range = np.arange(*np.searchsorted(self._ranges, [number, number + 1]))
             of_range = of_range[self._is_left[of_range]]
-            if spent >= self._cost(of_range):
+            if spent >= self._costs(of_range)[-1]:
                 files = of_range
-            if limit is not None and not limit.take(self._cost(files)):
+            if limit is not None:
+                files = files[: limit.take(self._costs(files))]
+            if not len(files):
                 return
             self._spent[number] = spent
+            self._is_left[files] = False
             yield files
 
-    def _cost(self, files: Numbers) -> int:
-        """Returns the cost of reading files of one range together."""
+    def _costs(self, files: Numbers) -> Numbers:
+        """Returns the cost of reading the first one, two, three ... of some files of a range together."""
         fixed = _RANGE_COST + (_HEAD_COST if self._has_head[files[0]] else 0)
-        return int(self._sizes[files].sum()) + len(files) * _FILE_COST + fixed
+        costs: Numbers = np.cumsum(self._sizes[files] + _FILE_COST) + fixed
+        return costs
 
 
 def _ranges_of(columns: FileColumns, starts: Numbers, parts: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:

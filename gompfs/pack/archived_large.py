@@ -18,7 +18,7 @@ from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 
 _HEAD_SIZE = 64 << 10
-_COST_OF_HEAD = 256 << 10  # in bytes that take as long to decode
+_COST_OF_HEAD = np.array([256 << 10])  # in bytes that take as long to decode
 _MAX_COMPARED = 4
 _PIECE_SIZE = 4 << 20
 

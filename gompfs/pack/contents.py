@@ -109,11 +109,15 @@ class ContentWriter:
         self._index.add_extent_rows([(ino, 0, start + address, size) for ino, address, size in placed.in_stream])
         for ino, archived_ino in placed.in_archive:
             self._refer_to_archived(ino, archived_ino)
+        num_found = len(placed.in_archive) - placed.num_unchanged
         self.num_unchanged += placed.num_unchanged
-        self.num_archived += len(placed.in_archive) - placed.num_unchanged
+        self.num_archived += num_found
+        if self._archived is not None and num_found:
+            self._archived.note_found(placed.in_archive[-1][1])
 
     def _look_up(self, archived: ArchivedContents, directory: bytes, files: LoadedFiles) -> None:
         """Look for the contents of files that are not known: first at the same paths."""
+        archived.allow_for(files.size_read)
         if unknown := self._known.unknown(files):
             archived.look_up(directory, unknown)
         if unknown := self._known.unknown(files):
@@ -223,6 +227,8 @@ class ContentWriter:
 
     def _find_whole(self, path: bytes, key: tuple[int, bytes]) -> tuple[Place, int] | None:
         """Returns where a content of a size and a hash is stored, or None. The archive is searched for it."""
+        if self._archived is not None:
+            self._archived.allow_for(key[0])
         known = self._known.find(*key)
         if known is None and self._archived is not None:
             directory, _, name = path.rpartition(b"/")
@@ -231,6 +237,8 @@ class ContentWriter:
             if known is None:
                 self._archived.look_up_sizes([key[0]])
                 known = self._known.find(*key)
+        if self._archived is not None and known is not None and known[0] is Place.ARCHIVE:
+            self._archived.note_found(known[1])
         return known
 
     def _store_whole(self, content: bytes | memoryview, text: TextParts | None) -> tuple[Place, int]:

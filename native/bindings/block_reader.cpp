@@ -20,13 +20,16 @@
 #include <variant>
 #include <vector>
 
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/columns.h"
 #include "bindings/held_bytes.h"
+#include "bindings/interruptible.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
 #include "blocks/block_source.h"
+#include "blocks/hash_files.h"
 #include "common/decode_work.h"
 #include "common/parallel.h"
 
@@ -206,6 +209,24 @@ std::variant<Extents, ReadFailure> extents(BlockReader& reader, std::uint64_t in
     return extents;
 }
 
+using InoAndSize = std::pair<std::uint64_t, std::uint64_t>;
+
+py::List<std::optional<nb::bytes>> sha256_of_files(BlockReader& reader,
+                                                   const std::vector<InoAndSize>& files,
+                                                   unsigned num_threads) {
+    std::vector<FileToHash> to_hash;
+    for (const auto& [ino, size] : files) {
+        to_hash.push_back({ino, size});
+    }
+    std::vector<std::optional<Sha256::Digest>> digests;
+    run_interruptibly([&] { digests = hash_files(reader, to_hash, num_threads); });
+    py::List<std::optional<nb::bytes>> result;
+    for (const std::optional<Sha256::Digest>& digest : digests) {
+        result.append(digest ? nb::object(to_bytes(*digest)) : nb::none());
+    }
+    return result;
+}
+
 void add_file(BlockReader& reader, std::uint64_t ino, std::uint64_t size, const Extents& extents) {
     FileLayout layout{size, {}};
     for (const auto& [file_offset, stream_offset, extent_size] : extents) {
@@ -282,6 +303,9 @@ void bind_block_reader(nb::module_& module) {
         .def("extents", &gompfs::extents, "ino"_a,
              "Returns file_offset, stream_offset and size of the extents of a file, by "
              "file_offset.")
+        .def("hash_files", &sha256_of_files, "files"_a, "num_threads"_a,
+             "Returns the SHA-256 of each file, or None for one that cannot be read.\n\n"
+             "`files` are pairs of an inode number and a size, in the order of the stream.")
         .def(
             "load", &BlockReader::load, nb::call_guard<nb::gil_scoped_release>(), "numbers"_a,
             "num_threads"_a, "use_source"_a,

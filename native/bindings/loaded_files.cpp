@@ -102,19 +102,6 @@ void add(KnownContents& known, std::uint64_t size, const nb::bytes& sha256,
     known.add(size, as_sha256(sha256), {place, where});
 }
 
-void add_archived(KnownContents& known, const LoadedFiles& loaded,
-                  const std::vector<std::uint64_t>& inos) {
-    if (inos.size() != loaded.files.size()) {
-        throw std::invalid_argument("there must be an inode number for each file");
-    }
-    const auto unknown = unknown_files(loaded.files, known);
-    for (const LoadedFile* file : unknown) {
-        const auto index = static_cast<std::size_t>(file - loaded.files.data());
-        known.add(file->size(), file->content->sha256,
-                  {StoredContent::Place::archive, inos[index]});
-    }
-}
-
 using NameAndSize = py::Tuple<nb::bytes, std::uint64_t>;
 
 py::List<NameAndSize> unknown(const KnownContents& known, const LoadedFiles& loaded) {
@@ -226,6 +213,16 @@ void bind_loaded_files(nb::module_& sources) {
         .def("__len__", [](const LoadedFiles& self) { return self.files.size(); })
         .def_ro("size", &LoadedFiles::size,
                 "The size of all contents in bytes, also of those that were not read.")
+        .def_prop_ro(
+            "size_read",
+            [](const LoadedFiles& self) {
+                std::uint64_t size = 0;
+                for (const LoadedFile& file : self.files) {
+                    size += file.content ? file.size() : 0;
+                }
+                return size;
+            },
+            "The size of the contents in memory in bytes.")
         .def("names", &names, "Returns the name of each file.")
         .def("describe", &describe,
              "Returns name, status, extended attributes, content, SHA-256 and archived_ino of each "
@@ -280,8 +277,6 @@ void bind_loaded_files(nb::module_& sources) {
         .def("find", &find, "size"_a, "sha256"_a,
              "Returns the place of a content, and its address or number; None if it is not known.")
         .def("add", &add, "size"_a, "sha256"_a, "place"_a, "where"_a)
-        .def("add_archived", &add_archived, "files"_a, "inos"_a,
-             "Adds the contents of files of the archive that were not known.")
         .def("unknown", &unknown, "files"_a,
              "Returns name and size of each file that was read, is not empty, and whose content is "
              "not known.")

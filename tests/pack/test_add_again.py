@@ -7,7 +7,7 @@ import random
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +21,7 @@ from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.model import PartKind
 from gompfs.options import PackOptions
-from gompfs.pack import PackReport, add_to_archive, archived_contents, archived_large, open_source
-from gompfs.pack.archived_contents import ArchivedContents, ReadingLimit
+from gompfs.pack import PackReport, add_to_archive, open_source
 from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.sources import local_file
 from gompfs.verify import verify_archive
@@ -335,132 +334,6 @@ def test_impossible_files_are_not_taken_over(tree: Path, archive: Path, codec: C
         assert opened.read(opened.resolve("texts/0").ino, 0, MIB) == (tree / "texts/0").read_bytes()
     assert add(archive, tree, codec=codec, checksum=True).stream_size >= (tree / "texts/large").stat().st_size
     check(archive, tree)
-
-
-# How much is read
-
-
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Returns the sizes of the contents of the archive that were read, once they are."""
-    sizes: list[int] = []
-    real = ArchivedContents._read
-
-    def note(self: ArchivedContents, files: list[tuple[int, int]]) -> None:
-        sizes.extend(size for _, size in files)
-        real(self, files)
-
-    monkeypatch.setattr(ArchivedContents, "_read", note)
-    return sizes
-
-
-@pytest.fixture
-def many(tmp_path: Path) -> Callable[..., Path]:
-    """Makes an archive of many files of some sizes, which are random bytes."""
-
-    def make(sizes: list[int], codec: Codec = Codec.STORED) -> Path:
-        rng = random.Random(3)
-        write_files(tmp_path / "many", {f"{number:04}": rng.randbytes(size) for number, size in enumerate(sizes)})
-        pack(tmp_path / "a.gomp", tmp_path / "many", codec=codec)
-        return tmp_path / "a.gomp"
-
-    return make
-
-
-def test_only_files_of_the_size_are_read(many: Callable[..., Path], read: list[int], tmp_path: Path) -> None:
-    sizes = [3, 500_000, 700_000] * 20
-    archive = many(sizes)
-    (tmp_path / "new").write_bytes(b"abc")
-    assert add(archive, tmp_path / "new").stream_size == 3
-    assert read == [3] * 20
-    read.clear()
-    (tmp_path / "newer").write_bytes(b"abcd")
-    assert add(archive, tmp_path / "newer").stream_size == 4
-    assert read == []
-
-
-def test_each_content_is_read_at_most_once(many: Callable[..., Path], read: list[int], tmp_path: Path) -> None:
-    """Files that come one by one: soon whole ranges are read."""
-    archive = many([2000 + number % 7 for number in range(2000)])
-    touch(tmp_path / "many")
-    order = sorted(os.listdir(tmp_path / "many"))
-    random.Random(4).shuffle(order)
-    sources = [open_source(tmp_path / "many" / name, alone=False) for name in order]
-    report = add_to_archive(archive, sources, PackOptions(Codec.STORED), engine=select_engine("cpu"))
-    assert counts(report) == (0, 2000, 0)
-    assert len(read) == 2000
-
-
-def test_what_is_read_is_limited(
-    many: Callable[..., Path], read: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Among many files of a size, that at the same path is read, and few others, the newest first."""
-    archive = many([100_000] * 200)
-    monkeypatch.setattr(archived_contents, "_FREE_COST", 2 * MIB)
-    contents = [(tmp_path / f"many/{number:04}").read_bytes() for number in (3, 199, 100)]
-    write_files(tmp_path / "new", dict(zip(("0003", "last", "middle"), contents, strict=True)))
-    report = add(archive, tmp_path / "new")
-    assert counts(report) == (0, 2, 100_000)
-    assert 3 <= len(read) < 60
-    # More files allow to read more.
-    rng = random.Random(5)
-    write_files(tmp_path / "other", {f"x{number}": rng.randbytes(100_000) for number in range(40)})
-    write_files(tmp_path / "other", {"y": (tmp_path / "many/0001").read_bytes()})
-    read.clear()
-    assert counts(add(archive, tmp_path / "other")) == (0, 1, 40 * 100_000)
-    assert len(read) <= 242
-
-
-def test_files_with_equal_bytes_are_read_once(tmp_path: Path, read: list[int]) -> None:
-    write_files(tmp_path / "in", {f"{number}": b"\0 the same" * 1000 for number in range(50)})
-    pack(tmp_path / "a.gomp", tmp_path / "in")
-    (tmp_path / "new").write_bytes(b"\0 the same" * 1000)
-    assert counts(add(tmp_path / "a.gomp", tmp_path / "new")) == (0, 1, 0)
-    assert read == [10_000]
-
-
-def test_heads_of_large_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archived_large, "MAX_WHOLE_SIZE", 1000)
-    monkeypatch.setattr("gompfs.pack.contents.MAX_WHOLE_SIZE", 1000)
-    rng = random.Random(6)
-    same_head = rng.randbytes(archived_large._HEAD_SIZE)
-    size = archived_large._HEAD_SIZE + 1000
-    contents = {f"{number}": rng.randbytes(size) for number in range(5)}
-    contents |= {f"h{number}": same_head + rng.randbytes(1000) for number in range(3)}
-    write_files(tmp_path / "in", contents)
-    options, engine = PackOptions(Codec.STORED), select_engine("cpu")
-    pack(tmp_path / "a.gomp", tmp_path / "in", codec=Codec.STORED)
-    heads: list[int] = []
-    real = archived_large.LargeArchivedContents._head
-
-    def note(self: archived_large.LargeArchivedContents, index: int) -> bytes | None:
-        heads.append(index)
-        return real(self, index)
-
-    monkeypatch.setattr(archived_large.LargeArchivedContents, "_head", note)
-    new = {"new/a": contents["2"], "new/b": contents["h1"], "new/c": same_head + rng.randbytes(1000)}
-    write_files(tmp_path, new)
-    os.link(tmp_path / "new/a", tmp_path / "a2")  # files with several names do not come in runs
-    os.link(tmp_path / "new/b", tmp_path / "b2")
-    os.link(tmp_path / "new/c", tmp_path / "c2")
-    report = add_to_archive(tmp_path / "a.gomp", [open_source(tmp_path / "new")], options, engine=engine)
-    assert counts(report) == (0, 2, size)
-    assert sorted(heads) == list(range(8))
-    with Archive(tmp_path / "a.gomp") as opened:
-        for name in "abc":
-            assert opened.read(opened.resolve(name).ino, 0, MIB) == new[f"new/{name}"]
-
-
-def test_the_limit() -> None:
-    limit = ReadingLimit()
-    free = archived_contents._FREE_COST
-    assert limit.take(free)
-    assert limit.is_reached
-    assert not limit.take(1)
-    limit.allow_for(MIB)
-    assert not limit.is_reached
-    assert limit.take(8 * MIB)
-    assert not limit.take(1)
 
 
 # Which files can be taken

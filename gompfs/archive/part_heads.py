@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BlockRanges = tuple["memoryview[int]", "memoryview[int]"]
 _NO_BLOCKS: memoryview[int] = memoryview(b"")
-_MAX_CAPACITY = 32 << 20  # bytes of decoded heads: about 140 parts of 512 KiB
+_MAX_CAPACITY = 32 << 20  # bytes of decoded heads: about 140 parts
 
 
 def open_part_heads(

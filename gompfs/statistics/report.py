@@ -79,11 +79,14 @@ class PiecewiseReport(Report):
         self._native = native
         self._timed = timed
         self._num_threads = num_threads or default_threads()
+        self._size: int | None = None
 
     @property
     def size(self) -> int | None:
         """See Report.size."""
-        return self._native.size
+        if self._size is None:  # to add up the sizes of millions of lines takes long, and a mount asks for each piece
+            self._size = self._native.size
+        return self._size
 
     def __iter__(self) -> Iterator[bytes]:
         first, count = 0, 1  # make the first piece alone, so that the reader gets it soon

@@ -26,8 +26,9 @@ from gompfs.statistics.tasks import compute
 from gompfs.threads import default_threads, threads_limited_to
 
 KINDS = ("parts", "blocks")
-# In byte order: a-b, a-b/..., a.b, a/..., so the order of archives is not that of their files' paths.
-NAMES = ("a", "a-b", "a.b", *(f"archive {number}" for number in range(8)), "z\\n")
+# In byte order: a-b, a-b/..., a.b, a/..., so the order of archives is not that of their files' paths. Texts have the
+# newline as backslash and n, which is after the exclamation mark.
+NAMES = ("a", "a-b", "a.b", *(f"archive {number}" for number in range(6)), "y\n", "y!", "z\\n")
 FILES = ("one", "back\\slash", "new\nline", "tab\tulator", "below/two", "carriage\rreturn")
 
 

@@ -57,7 +57,11 @@ def archive_path(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two segments of several parts."""
     path = tmp_path_factory.mktemp("text-parts") / "a.gomp"
     pack(path, tree, **TADOC, part_size=20_000)
-    add(path, tree / "more", **TADOC, part_size=3000)
+    added = tree.with_name("added")
+    added.mkdir()
+    for number in range(60):  # contents that the archive does not have yet
+        (added / f"added-{number}").write_bytes(text(number * 20, 100 + number))
+    add(path, added, **TADOC, part_size=3000)
     return path
 
 

@@ -65,8 +65,8 @@ def tree(tmp_path: Path) -> Path:
                 os.setxattr(root / folder / f"{number:04}", "user.number", b"%d" % number)
                 os.setxattr(root / folder / f"{number:04}", "user.empty", b"")
         os.mkfifo(root / folder / "0800-fifo")
-    (root / "large").write_bytes(TEXT * 300_000)
-    (root / "large-again").write_bytes(TEXT * 300_000)
+    (root / "large").write_bytes(TEXT * 210_000)
+    (root / "large-again").write_bytes(TEXT * 210_000)
     return root
 
 

@@ -3,7 +3,7 @@
     GompfsError
     +-- ArchiveFormatError (ValueError)      the file is not an archive, or its structure is damaged
     |   +-- UnsupportedVersionError          a format version that this release does not support
-    |   +-- CorruptIndexError                the SQLite index does not match its checksum or contradicts itself
+    |   +-- CorruptIndexError                the index does not match its checksum or contradicts itself
     +-- CorruptBlockError (OSError)          one block's bytes are damaged
     +-- EntryNotFoundError (FileNotFoundError)   no entry has this path or inode number
     +-- EntryTypeError (OSError)             the entry does not have the type that the operation needs
@@ -133,7 +133,7 @@ class UnsupportedVersionError(ArchiveFormatError):
 
 
 class CorruptIndexError(ArchiveFormatError):
-    """The SQLite index does not match its checksum, or contradicts itself or the file."""
+    """The index does not match its checksum, or contradicts itself or the file."""
 
 
 class CorruptBlockError(GompfsError, OSError):

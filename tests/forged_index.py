@@ -3,60 +3,68 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from pathlib import Path
 
 from xxhash import xxh3_64_intdigest
 
+from gompfs._native.index import columns_of
 from gompfs.format import (
     NUM_COPIES,
     SUPERBLOCK_SIZE,
     Footer,
     GenerationHeader,
     LocalFile,
-    Superblock,
     TrailerPosition,
     align,
-    encode_image,
+    encode_columns,
     find_newest,
 )
+from gompfs.index.image import build_image
 
 
-def index_image(archive: Path) -> bytes:
-    """Returns the image of the newest index."""
+def index_columns(archive: Path) -> bytes:
+    """Returns the columns of the newest index."""
     file = LocalFile.open(archive)
     try:
-        return bytes(find_newest(file).image)
+        return bytes(find_newest(file).columns)
     finally:
         file.close()
 
 
+def index_image(archive: Path) -> bytes:
+    """Returns the SQLite image of the newest index."""
+    return bytes(build_image(index_columns(archive)))
+
+
 def forge_index(archive: Path, *statements: str) -> None:
     """Changes the index with SQL and corrects all checksums."""
-    with tempfile.TemporaryDirectory() as directory:
-        database = Path(directory, "index.sqlite")
-        database.write_bytes(index_image(archive))
-        connection = sqlite3.connect(database, isolation_level=None)
-        for statement in statements:
-            connection.execute(statement)
-        connection.close()
-        replace_index(archive, database.read_bytes())
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.deserialize(index_image(archive))
+    for statement in statements:
+        connection.execute(statement)
+    replace_index(archive, connection.serialize())
+    connection.close()
 
 
-def replace_index(archive: Path, image: bytes, **fields: int) -> None:
-    """Replaces the index by another one or by any bytes. The footers match, except for `fields`."""
-    superblock = Superblock.from_bytes(archive.read_bytes()[:SUPERBLOCK_SIZE])
-    replace_stored_index(archive, encode_image(image, superblock.block_size), image, **fields)
+def replace_index(archive: Path, image: bytes) -> None:
+    """Replaces the index by the rows of a SQLite image."""
+    columns, ends = columns_of(image)
+    replace_stored_index(archive, encode_columns(columns, ends), columns)
 
 
-def replace_stored_index(archive: Path, stored: bytes, image: bytes, **fields: int) -> None:
-    """Replaces the blocks of both copies of the index of an archive, which need not decode to `image`."""
+def replace_columns(archive: Path, columns: bytes, **fields: int) -> None:
+    """Replaces the columns of the index by any bytes. The footers match, except for `fields`."""
+    replace_stored_index(archive, encode_columns(columns, []), columns, **fields)
+
+
+def replace_stored_index(archive: Path, stored: bytes, columns: bytes, **fields: int) -> None:
+    """Replaces the blocks of both copies of the index of an archive, which need not decode to `columns`."""
     file = LocalFile.open(archive)
     newest = find_newest(file)
     file.close()
     footer, superblock, content = newest.footer, newest.superblock, bytearray(archive.read_bytes())
     position = TrailerPosition(newest.data_end, len(stored))
-    footer = footer._replace(index_size=len(stored), image_size=len(image), image_xxh3=xxh3_64_intdigest(image))
+    footer = footer._replace(index_size=len(stored), columns_size=len(columns), columns_xxh3=xxh3_64_intdigest(columns))
     content[newest.data_end :] = trailers(footer._replace(**fields), stored, newest.data_end)
     if footer.start:
         header = GenerationHeader(footer.generation, superblock.uuid, position.index_offset, position.index_size)

@@ -55,14 +55,14 @@ class Archive(Entries):
         verify: bool = False,
         cache_size: int = DEFAULT_CACHE_SIZE,
         decode_ahead: int | None = None,
-        keeps_image: bool = False,
+        keeps_columns: bool = False,
     ) -> None:
         """Open the archive at `path`. `engine` decodes its blocks; by default, `auto` chooses one.
 
         `file` supplies the bytes of the archive, and is closed with it; `path` is then only a name. By default, `path`
         is a local file. `verify` also compares decoded bytes with their checksums. `cache_size` limits the cache of
         decoded blocks, in bytes. `decode_ahead` limits the read-ahead for each reader, in bytes (None: the engine's
-        batch size). `keeps_image` keeps the image of the index in memory, for `file_rows`. Raises ArchiveFormatError
+        batch size). `keeps_columns` keeps the columns of the index, for `file_rows`. Raises ArchiveFormatError
         and its subclasses, or OSError.
         """
         super().__init__(os.fsdecode(path))
@@ -72,7 +72,7 @@ class Archive(Entries):
         self._file = file or LocalFile.open(self.path)
         self._cache_size = cache_size
         self._decode_ahead = decode_ahead
-        self._keeps_image = keeps_image
+        self._keeps_columns = keeps_columns
         self._is_inherited = False  # True in a child of a fork until the archive is opened again
         self._opening = threading.Lock()
         self._reading_sizes = threading.Lock()
@@ -107,8 +107,8 @@ class Archive(Entries):
                 f"{self.path}: this is generation {self.footer.generation}; the {self.num_ignored_bytes} bytes after "
                 "it are ignored: an add is running or was interrupted, or they are damaged; see gompfs repair"
             )
-        self._image = newest.image if self._keeps_image else None
-        self._opened_index = self._make_index(newest.image)
+        self._columns = newest.columns if self._keeps_columns else None
+        self._opened_index = self._make_index(newest.columns)
         self.meta = self._opened_index.meta()
         self.segments: list[Segment] = self._opened_index.segments()
         self.sections: list[Section] = self._opened_index.sections()
@@ -126,10 +126,10 @@ class Archive(Entries):
         self._stored_sizes: StoredSizes | None = None
 
     def _read_index(self) -> IndexReader:
-        return self._make_index(read_copy(self._file, self.superblock, self.footer))
+        return self._make_index(read_copy(self._file, self.footer))
 
-    def _make_index(self, image: Buffer) -> IndexReader:
-        return IndexReader(image, self.path, self._data_end, self.block_size)
+    def _make_index(self, columns: Buffer) -> IndexReader:
+        return IndexReader(columns, self.path, self._data_end, self.block_size)
 
     def _open_heads(self) -> PartHeads:
         threads = self.engine.num_threads
@@ -177,8 +177,7 @@ class Archive(Entries):
 
     def file_rows(self) -> FileRows:
         """Returns the names, regular files and extents of the index. Raises CorruptIndexError."""
-        image = self._image or read_copy(self._file, self.superblock, self.footer)
-        return self.index.file_rows(image)
+        return self.index.file_rows(self._columns or read_copy(self._file, self.footer))
 
     def _inherit(self) -> None:
         """Prepare for use in a child of a fork: drop all state of the parent's threads. The file stays open."""

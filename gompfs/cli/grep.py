@@ -157,7 +157,7 @@ class _Grep:
             # In the order of the stream, each block is needed for a moment: fresh memory for more takes time.
             cache_size = None if self._options["sort"] == "path" else _CACHE_SIZE
             with opened(
-                target.archive, engine=engine, num_threads=num_threads, keeps_image=True, cache_size=cache_size
+                target.archive, engine=engine, num_threads=num_threads, keeps_columns=True, cache_size=cache_size
             ) as archive:
                 yield self._search(archive, target)
 

@@ -61,7 +61,7 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         "archive_size": archive.size,
         "index_size": archive.footer.index_size,
         "index_copies": NUM_COPIES,
-        "index_image_size": archive.footer.image_size,
+        "index_columns_size": archive.footer.columns_size,
         "ratio": round(ratio(content_size, archive.size), 4),
         "block_size": archive.block_size,
         "num_blocks": archive.num_blocks,
@@ -113,7 +113,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         ("archive size", f"{_exact(facts['archive_size'])}, ratio {facts['ratio']:.2f}"),
         (
             "index",
-            f"{_exact(facts['index_size'])}, stored twice; {human_size(facts['index_image_size'])} as a database",
+            f"{_exact(facts['index_size'])}, stored twice; {human_size(facts['index_columns_size'])} as columns",
         ),
         ("blocks", f"{facts['num_blocks']:,} of {facts['block_size'] // 1024} KiB"),
     ]

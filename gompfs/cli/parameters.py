@@ -188,7 +188,7 @@ def opened(
     num_threads: int = 0,
     verify: bool = False,
     with_warnings: bool = True,
-    keeps_image: bool = False,
+    keeps_columns: bool = False,
     cache_size: int | None = None,
 ) -> Iterator[Archive]:
     """Open the archive at `path`; prints its warnings on stderr if `with_warnings` is set.
@@ -201,7 +201,7 @@ def opened(
     selected = select_engine(engine, num_threads)
     size = DEFAULT_CACHE_SIZE if cache_size is None else cache_size
     try:
-        with Archive(path, engine=selected, verify=verify, keeps_image=keeps_image, cache_size=size) as archive:
+        with Archive(path, engine=selected, verify=verify, keeps_columns=keeps_columns, cache_size=size) as archive:
             for warning in archive.warnings if with_warnings else ():
                 print_error(f"warning: {warning}")
             yield archive

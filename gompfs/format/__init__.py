@@ -15,7 +15,7 @@ from gompfs.format.chain import (
     walk_chain,
 )
 from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
-from gompfs.format.index_blocks import decode_image, encode_image
+from gompfs.format.index_blocks import decode_columns, encode_columns
 from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
 from gompfs.format.trailer import FOOTER_SIZE, NUM_COPIES, Footer, TrailerPosition
 
@@ -37,8 +37,8 @@ __all__ = [
     "align",
     "check_copies",
     "check_newest_copies",
-    "decode_image",
-    "encode_image",
+    "decode_columns",
+    "encode_columns",
     "find_newest",
     "for_native",
     "read_copy",

@@ -18,13 +18,13 @@ from gompfs.codec import BLOCK_ALIGNMENT, align
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.format.archive_file import ArchiveFile, read_range
 from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
-from gompfs.format.index_blocks import decode_image
+from gompfs.format.index_blocks import decode_columns
 from gompfs.format.superblock import SUPERBLOCK_SIZE, Superblock
 from gompfs.format.trailer import NUM_COPIES, Footer, TrailerPosition
 
 
 class Newest(NamedTuple):
-    """The generation that readers of an archive see: its last footer and the image of its index.
+    """The generation that readers of an archive see: its last footer and the columns of its index.
 
     `footer` describes the copy of the index that was read; `footer_offset` is the position of the last footer of the
     generation, and `end` follows that footer. All blocks lie before `data_end`. `size` is the file size. `damage` says
@@ -37,7 +37,7 @@ class Newest(NamedTuple):
     end: int
     data_end: int
     size: int
-    image: memoryview
+    columns: memoryview
     damage: str | None = None
 
     @property
@@ -112,13 +112,13 @@ def _read_generation(file: ArchiveFile, superblock: Superblock, link: Link, size
     for copy in reversed(range(NUM_COPIES)):
         try:
             footer = read_footer(file, superblock, link, copy)
-            image = read_copy(file, superblock, footer)
+            columns = read_copy(file, footer)
         except CorruptIndexError as error:
             damage = f"copy {copy} of the index: {error.message}"
             continue
         position = link.position
         last_footer = position.footer_offset(NUM_COPIES - 1)
-        return Newest(superblock, footer, last_footer, position.end, position.index_offset, size, image, damage)
+        return Newest(superblock, footer, last_footer, position.end, position.index_offset, size, columns, damage)
     hint = f"; gompfs repair goes back to generation {link.generation - 1}" if link.generation > 1 else ""
     raise CorruptIndexError(f"both copies of the index are damaged: {damage}{hint}")
 
@@ -141,10 +141,10 @@ def read_footer(file: ArchiveFile, superblock: Superblock, link: Link, copy: int
     return footer
 
 
-def read_copy(file: ArchiveFile, superblock: Superblock, footer: Footer) -> memoryview:
-    """Returns the image of the index that a footer describes. Raises CorruptIndexError."""
+def read_copy(file: ArchiveFile, footer: Footer) -> memoryview:
+    """Returns the columns of the index that a footer describes. Raises CorruptIndexError."""
     stored = read_range(file, footer.index_offset, footer.index_size)
-    return decode_image(stored, footer.image_size, footer.image_xxh3, superblock.block_size)
+    return decode_columns(stored, footer.columns_size, footer.columns_xxh3)
 
 
 def check_copies(file: ArchiveFile, superblock: Superblock) -> Iterator[str]:
@@ -160,13 +160,13 @@ def check_newest_copies(file: ArchiveFile, superblock: Superblock) -> Iterator[s
 
 
 def _check_copies_of(file: ArchiveFile, superblock: Superblock, link: Link) -> Iterator[str]:
-    images = set()
+    found = set()
     for copy in range(NUM_COPIES):
         try:
             footer = read_footer(file, superblock, link, copy)
-            read_copy(file, superblock, footer)
-            images.add((footer.image_size, footer.image_xxh3))
+            read_copy(file, footer)
+            found.add((footer.columns_size, footer.columns_xxh3))
         except CorruptIndexError as error:
             yield f"generation {link.generation}: copy {copy} of the index: {error.message}"
-    if len(images) > 1:
+    if len(found) > 1:
         yield f"generation {link.generation}: the copies of its index differ"

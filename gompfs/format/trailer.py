@@ -56,8 +56,8 @@ class TrailerPosition(NamedTuple):
 class Footer(NamedTuple):
     """Describes one copy of the index of a generation. Offsets and sizes in bytes.
 
-    `start` is the archive_offset of the generation's header, 0 for the first generation. The image of the index has
-    `image_size` bytes; its blocks have `index_size`. `previous_footer` is 0 for the first generation.
+    `start` is the archive_offset of the generation's header, 0 for the first generation. The columns of the index
+    have `columns_size` bytes; their blocks have `index_size`. `previous_footer` is 0 for the first generation.
     """
 
     generation: int
@@ -66,8 +66,8 @@ class Footer(NamedTuple):
     start: int
     index_offset: int
     index_size: int
-    image_size: int
-    image_xxh3: int
+    columns_size: int
+    columns_xxh3: int
     previous_footer: int
 
     def to_bytes(self) -> bytes:
@@ -79,8 +79,8 @@ class Footer(NamedTuple):
             self.start,
             self.index_offset,
             self.index_size,
-            self.image_size,
-            self.image_xxh3,
+            self.columns_size,
+            self.columns_xxh3,
             self.previous_footer,
             0,
         )
@@ -88,7 +88,7 @@ class Footer(NamedTuple):
     @classmethod
     def from_bytes(cls, raw: bytes) -> Footer:
         """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
-        generation, copy, uuid, start, offset, size, image_size, xxh3, previous, reserved = _RECORD.unpack(raw)
-        if reserved or generation == 0 or copy >= NUM_COPIES or image_size == 0:
+        generation, copy, uuid, start, offset, size, columns_size, xxh3, previous, reserved = _RECORD.unpack(raw)
+        if reserved or generation == 0 or copy >= NUM_COPIES or columns_size == 0:
             raise ArchiveFormatError("it has impossible fields")
-        return cls(generation, copy, UUID(bytes=uuid), start, offset, size, image_size, xxh3, previous)
+        return cls(generation, copy, UUID(bytes=uuid), start, offset, size, columns_size, xxh3, previous)

@@ -26,19 +26,13 @@ DIRECTORIES = _packed(
 """Entries of directories. Columns: parent, name, ino, mode, uid, gid, size, mtime_ns, nlink, rdev."""
 
 
-def _integer(column: str) -> str:
-    """Returns an expression that C++ refuses for a value of another type, even if its text is a number."""
-    return f"IIF(TYPEOF({column}) = 'integer', {column}, '?')"
-
-
-# A negative size in the index becomes 0, which no extent may have, so that only a file without extents has -1.
 LAYOUTS = _packed(
     [
         "inode.ino",
-        _integer("inode.size"),
-        f"IIF(extent.ino IS NULL, -1, {_integer('file_offset')})",
-        f"IIF(extent.ino IS NULL, -1, {_integer('stream_offset')})",
-        "IIF(extent.ino IS NULL, -1, IIF(TYPEOF(extent.size) = 'integer', MAX(extent.size, 0), '?'))",
+        "inode.size",
+        "IFNULL(file_offset, -1)",
+        "IFNULL(stream_offset, -1)",
+        "IFNULL(extent.size, -1)",
     ],
     "inode LEFT JOIN extent USING (ino) WHERE mode & 61440 = 32768",
     "inode.ino, file_offset",
@@ -51,7 +45,7 @@ A file without extents has one row, whose last three fields are -1.
 
 _EXTENT_COLUMNS = ("ino", "file_offset", "stream_offset", "size")
 EXTENTS = (
-    f"SELECT COUNT(*), {', '.join(f'CAST(GROUP_CONCAT({_integer(column)}) AS BLOB)' for column in _EXTENT_COLUMNS)}"
+    f"SELECT COUNT(*), {', '.join(f'CAST(GROUP_CONCAT({column}) AS BLOB)' for column in _EXTENT_COLUMNS)}"
     f" FROM (SELECT {', '.join(_EXTENT_COLUMNS)} FROM extent"
     " WHERE (ino, file_offset) > (?, ?) ORDER BY ino, file_offset LIMIT ?)"
 )

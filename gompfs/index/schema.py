@@ -10,17 +10,6 @@ SEGMENT_COLUMNS = (
     "number, first_block, archive_offset, compressed_sizes, codecs, part_kinds, part_sizes, heads_offset, head_sizes"
 )
 SECTION_COLUMNS = "segment, kind, uncompressed_size, archive_offset, compressed_sizes"
-NUM_KEY_COLUMNS = {
-    "meta": 1,
-    "inode": 1,
-    "dirent": 2,
-    "extent": 2,
-    "xattr": 2,
-    "segment": 1,
-    "section": 2,
-    "binary_file": 1,
-}
-"""The tables, and how many columns the primary key of each has: the first ones."""
 
 
 @cache
@@ -32,17 +21,8 @@ def script() -> str:
 
 
 @cache
-def statements() -> dict[str, bytes]:
-    """Returns the statement that creates each table, as `normalized` returns it."""
+def tables() -> list[tuple[str, str]]:
+    """Returns the name of each table and the statement that creates it, as SQLite keeps it."""
     lines = (line for line in script().splitlines() if not line.startswith("--"))
-    found = map(normalized, "\n".join(lines).split(";"))
-    return {
-        words[2].decode(): b" ".join(words) for words in map(bytes.split, found) if words[:2] == [b"create", b"table"]
-    }
-
-
-def normalized(statement: str) -> bytes:
-    """Returns an SQL statement with a space between all words and signs, and in small letters."""
-    for sign in "(),":
-        statement = statement.replace(sign, f" {sign} ")
-    return b" ".join(statement.encode("utf-8", "surrogatepass").split()).lower()  # bytes are split at ASCII spaces
+    statements = (statement.strip() for statement in "\n".join(lines).split(";"))
+    return [(statement.split()[2], statement) for statement in statements if statement.startswith("CREATE TABLE")]

@@ -17,26 +17,18 @@ import sqlite_utils
 
 from gompfs._native.index import consecutive_offsets
 from gompfs.codec.block import Buffer
-from gompfs.errors import CorruptIndexError
-from gompfs.index.hardening import harden
 from gompfs.index.schema import script
 from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
 
 _BATCH = 4096
 _ROWS_AT_ONCE = 64  # takes half the time of one row after the other
 _ERRNOS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_CANTOPEN: errno.EIO}
-_DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_NOTADB)
 
 
 class _Connection(sqlite3.Connection):
-    """Raises OSError with the name of the folder if SQLite cannot write its files.
-
-    With `has_base`, errors that the index to extend may cause are CorruptIndexError. UnicodeDecodeError is one of them:
-    messages may quote the index.
-    """
+    """Raises OSError with the name of the folder if SQLite cannot write its files."""
 
     folder = ""
-    has_base = False
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """See sqlite3.Connection.execute."""
@@ -57,12 +49,10 @@ class _Connection(sqlite3.Connection):
     def _translating_errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:
+        except sqlite3.Error as error:
             result = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
             if (code := _ERRNOS.get(result)) is not None:
                 raise OSError(code, f"{os.strerror(code)} (for the new index)", self.folder) from None
-            if self.has_base and (result in _DAMAGE or isinstance(error, UnicodeDecodeError)):
-                raise CorruptIndexError(f"the index is damaged: {error}") from None
             raise
 
 
@@ -79,10 +69,8 @@ class IndexWriter:
         if base is not None:
             path.write_bytes(base)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
-        self._connection.folder, self._connection.has_base = str(path.parent), base is not None
-        # Before harden(): a defensive connection keeps its journal, and cannot write to a file without a name.
+        self._connection.folder = str(path.parent)
         self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
-        harden(self._connection)
         self._database = sqlite_utils.Database(self._connection)
         if base is None:
             self._connection.executescript(script())
@@ -95,7 +83,7 @@ class IndexWriter:
         self._inserting: Future[None] | None = None
 
     def add_inode(self, inode: Inode) -> None:
-        """Store an inode. `finish` sets its link count."""
+        """Store an inode. Its link count is not stored in the archive, since it follows from the names."""
         self._inodes.append(inode)
         if len(self._inodes) >= _BATCH:
             self._flush()
@@ -106,10 +94,7 @@ class IndexWriter:
 
     @property
     def room(self) -> int:
-        """How many inodes can be added until rows are written, at least one.
-
-        The layout of an index depends on it. So it is the same whether files are added together or one by one.
-        """
+        """How many inodes can be added until rows are written, at least one."""
         return _BATCH - len(self._inodes)
 
     def add_files(self, inodes: Iterable[tuple[object, ...]], dirents: Iterable[tuple[object, ...]]) -> None:
@@ -184,24 +169,17 @@ class IndexWriter:
         )
 
     def finish(self) -> None:
-        """Delete inodes that have no name left, set the link counts, and close the file."""
+        """Delete inodes that have no name left, and close the file."""
         self._flush()
         self._wait()
         self._connection.executescript(
             """
-            CREATE TEMP TABLE links (ino INTEGER PRIMARY KEY, num INTEGER);
-            INSERT INTO links SELECT ino, COUNT(*) FROM dirent GROUP BY ino;
-            DELETE FROM inode WHERE ino != 1 AND ino NOT IN (SELECT ino FROM links);
+            CREATE TEMP TABLE named (ino INTEGER PRIMARY KEY);
+            INSERT INTO named SELECT DISTINCT ino FROM dirent;
+            DELETE FROM inode WHERE ino != 1 AND ino NOT IN (SELECT ino FROM named);
             DELETE FROM extent WHERE ino NOT IN (SELECT ino FROM inode);
             DELETE FROM xattr WHERE ino NOT IN (SELECT ino FROM inode);
             DELETE FROM binary_file WHERE ino NOT IN (SELECT ino FROM inode);
-            UPDATE inode SET nlink = num FROM links WHERE links.ino = inode.ino AND nlink != num;
-            CREATE TEMP TABLE subdirectories (ino INTEGER PRIMARY KEY, num INTEGER);
-            INSERT INTO subdirectories SELECT parent, COUNT(*) FROM dirent JOIN inode USING (ino)
-                WHERE mode & 61440 = 16384 GROUP BY parent;
-            UPDATE inode
-                SET nlink = 2 + COALESCE((SELECT num FROM subdirectories s WHERE s.ino = inode.ino), 0)
-                WHERE mode & 61440 = 16384;
             """
         )
         self.abandon()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,10 @@ from gompfs.format import (
     Newest,
     Superblock,
     TrailerPosition,
-    encode_image,
+    encode_columns,
     find_newest,
 )
+from gompfs.index.image import build_image
 from gompfs.index.writer import IndexWriter
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.new_file import TemporaryIndex, naming
@@ -71,7 +72,7 @@ def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[
         try:
             base.index.check_before_adding()
             with (
-                TemporaryIndex(newest.image) as index,
+                TemporaryIndex(build_image(newest.columns)) as index,
                 open(descriptor, "ab", buffering=BUFFER_SIZE, closefd=False) as end,
             ):
                 writer = BlockWriter(end, newest.size)
@@ -80,7 +81,7 @@ def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[
                 start = writer.append(GenerationHeader(number, superblock.uuid).to_bytes())
                 yield NewGeneration(status, file, base, superblock.block_size, number, index.writer, writer)
                 position = write_trailers(
-                    writer, index.finish(), superblock, number, start, previous_footer=newest.footer_offset
+                    writer, *index.finish(), superblock, number, start, previous_footer=newest.footer_offset
                 )
                 end.flush()
                 header = GenerationHeader(number, superblock.uuid, *position).to_bytes()
@@ -113,18 +114,24 @@ def _check_end(newest: Newest) -> None:
 
 
 def write_trailers(
-    writer: BlockWriter, image: bytes, superblock: Superblock, generation: int, start: int, previous_footer: int
+    writer: BlockWriter,
+    columns: bytes,
+    ends: Sequence[int],
+    superblock: Superblock,
+    generation: int,
+    start: int,
+    previous_footer: int,
 ) -> TrailerPosition:
-    """Write both copies of an index with their footers. Returns where they are."""
-    stored = encode_image(image, superblock.block_size)
+    """Write both copies of an index with their footers. `ends` are the ends of its columns. Returns where they are."""
+    stored = encode_columns(columns, ends)
     writer.pad(BLOCK_ALIGNMENT)
     position = TrailerPosition(writer.archive_offset, len(stored))
-    checksum = xxh3_64_intdigest(image)
+    checksum = xxh3_64_intdigest(columns)
     for copy in range(NUM_COPIES):
         offset = writer.append(stored)
         writer.pad(BLOCK_ALIGNMENT)
         footer = Footer(
-            generation, copy, superblock.uuid, start, offset, len(stored), len(image), checksum, previous_footer
+            generation, copy, superblock.uuid, start, offset, len(stored), len(columns), checksum, previous_footer
         )
         writer.append(footer.to_bytes())
     return position

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from gompfs._native.index import columns_of
 from gompfs.codec.block import Buffer
 from gompfs.errors import GompfsError, PackError
 from gompfs.index.writer import IndexWriter
@@ -189,11 +190,11 @@ class TemporaryIndex:
         self.writer.abandon()
         os.close(self._descriptor)
 
-    def finish(self) -> bytes:
-        """Finish the index. Returns its image."""
+    def finish(self) -> tuple[bytes, list[int]]:
+        """Finish the index. Returns its columns, and where each of them ends."""
         self.writer.finish()
         with open(self._descriptor, "rb", closefd=False) as file:
-            return file.read()
+            return columns_of(file.read())
 
 
 def _create_locked(create: Callable[[], tuple[int, str]]) -> tuple[int, str]:

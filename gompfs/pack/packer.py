@@ -132,16 +132,16 @@ def _write_archive(
         builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size, dictionary=dictionary)
         report = _write_segment(builder, sources, items, progress)
         index.writer.set_meta({"words": options.words})
-        superblock = _write_first_index(writer, index.finish(), options)
+        superblock = _write_first_index(writer, *index.finish(), options)
     os.pwrite(descriptor, superblock.to_bytes(), 0)
     return report
 
 
-def _write_first_index(writer: BlockWriter, image: bytes, options: PackOptions) -> Superblock:
+def _write_first_index(writer: BlockWriter, columns: bytes, ends: list[int], options: PackOptions) -> Superblock:
     """Write the trailers of a new archive. Returns its superblock."""
-    writer.digest.update(image)
+    writer.digest.update(columns)
     superblock = Superblock(options.block_size, UUID(bytes=writer.digest.digest()), index_offset=0, index_size=0)
-    position = write_trailers(writer, image, superblock, generation=1, start=0, previous_footer=0)
+    position = write_trailers(writer, columns, ends, superblock, generation=1, start=0, previous_footer=0)
     return superblock._replace(index_offset=position.index_offset, index_size=position.index_size)
 
 

@@ -33,7 +33,7 @@ void bind_report(nanobind::module_& statistics);
 void bind_row_lines(nanobind::module_& statistics);
 
 // gompfs._native.index
-void bind_index_pages(nanobind::module_& index);
+void bind_index_columns(nanobind::module_& index);
 void bind_index_blocks(nanobind::module_& index);
 
 // gompfs._native.sources

@@ -1,4 +1,4 @@
-// The class gompfs._native.index.FileRows: rows of files, with the image that they point into.
+// The class gompfs._native.index.FileRows: rows of files, with the columns that they point into.
 #pragma once
 
 #include "bindings/buffer_view.h"
@@ -7,7 +7,7 @@
 namespace gompfs {
 
 struct HeldFileRows {
-    BufferView image;
+    BufferView columns;
     FileRows rows;
 };
 

@@ -61,8 +61,8 @@ NB_MODULE(_native, module) {
                            gompfs::bind_merge_lines, gompfs::bind_overlap, gompfs::bind_postings,
                            gompfs::bind_report, gompfs::bind_row_lines});
     gompfs::add_submodule(module, "index",
-                          "Checks of an index, and columns that follow from others.",
-                          {gompfs::bind_index_pages, gompfs::bind_index_blocks});
+                          "The columns of an index, its SQLite image, and the rows of files.",
+                          {gompfs::bind_index_columns, gompfs::bind_index_blocks});
     gompfs::add_submodule(module, "sources", "Local files and directories, for packing.",
                           {gompfs::bind_loaded_files, gompfs::bind_file_loader,
                            gompfs::bind_large_files, gompfs::bind_tree_content});

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from forged_index import forge_index, replace_index
+from forged_index import forge_index
 from tree_helpers import pack
 
 BLOCK_SIZE = 16 << 10
@@ -66,8 +66,3 @@ def forge(archive_copy: Path) -> Callable[..., Path]:
         return archive_copy
 
     return run
-
-
-@pytest.fixture
-def with_index() -> Callable[..., None]:
-    return replace_index

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from forged_index import index_image
+from column_groups import changed, cut
+from forged_index import index_columns, replace_columns
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
@@ -66,17 +67,11 @@ def bounded_memory():
 OPENING = {
     "blocks after the file": "UPDATE segment SET archive_offset = archive_offset + 1000000",
     "blocks at the end of numbers": "UPDATE segment SET archive_offset = 9223372036854775792",
-    "negative offset": "UPDATE segment SET archive_offset = -16",
     "odd offset": "UPDATE segment SET archive_offset = archive_offset - 8",
-    "text for an offset": "UPDATE segment SET archive_offset = 'here'",
-    "sizes in no whole numbers": "UPDATE segment SET compressed_sizes = substr(compressed_sizes, 2)",
     "sizes too large": (
         "UPDATE segment SET compressed_sizes = CAST(x'ffffffff' || substr(compressed_sizes, 5) AS BLOB)"
     ),
     "sizes of nothing": "UPDATE segment SET compressed_sizes = zeroblob(length(compressed_sizes))",
-    "text for sizes": "UPDATE segment SET compressed_sizes = 'four'",
-    "parts in no whole numbers": "UPDATE segment SET part_sizes = substr(part_sizes, 2)",
-    "a part less": "UPDATE segment SET part_sizes = substr(part_sizes, 9)",
     "a part less everywhere": (
         "UPDATE segment SET part_sizes = substr(part_sizes, 9), part_kinds = substr(part_kinds, 2),"
         " head_sizes = substr(head_sizes, 5)"
@@ -86,33 +81,16 @@ OPENING = {
         " CAST(part_kinds || x'00' AS BLOB), head_sizes = CAST(head_sizes || zeroblob(4) AS BLOB)"
     ),
     "a part of all numbers": (
-        "UPDATE segment SET part_sizes = CAST(x'ffffffffffffffff' || substr(part_sizes, 9) AS BLOB)"
+        "UPDATE segment SET part_sizes = CAST(x'ffffffffffffff7f' || substr(part_sizes, 9) AS BLOB)"
     ),
-    "kinds too short": "UPDATE segment SET part_kinds = substr(part_kinds, 2)",
-    "kinds of text": "UPDATE segment SET part_kinds = 'kinds'",
     "an unknown kind": "UPDATE segment SET part_kinds = CAST(x'04' || substr(part_kinds, 2) AS BLOB)",
-    "head sizes too short": "UPDATE segment SET head_sizes = substr(head_sizes, 5)",
     "a head after the file": ("UPDATE segment SET head_sizes = CAST(x'ffffffff' || substr(head_sizes, 5) AS BLOB)"),
     "heads after the file": "UPDATE segment SET heads_offset = 1 << 40, head_sizes ="
     " CAST(x'20000000' || substr(head_sizes, 5) AS BLOB)",
     "heads at an odd offset": "UPDATE segment SET heads_offset = 8",
-    "text for an offset of heads": "UPDATE segment SET heads_offset = 'here'",
     "section elsewhere": "INSERT INTO section VALUES (0, 'more', 5, 281474976710656, x'40000000')",
     "section of no blocks": "INSERT INTO section VALUES (0, 'more', 5, 64, x'')",
     "section of too many blocks": "INSERT INTO section VALUES (0, 'more', 0, 64, x'20000000')",
-    "section of no size": "INSERT INTO section VALUES (0, 'more', 'all', 64, x'20000000')",
-    "section without a kind": "INSERT INTO section VALUES (0, x'00', 0, 0, x'')",
-    "sizes too short": "UPDATE segment SET compressed_sizes = substr(compressed_sizes, 5)",
-    "codecs too short": "UPDATE segment SET codecs = substr(codecs, 2)",
-    "codecs of no bytes": "UPDATE segment SET codecs = 5",
-    "first block elsewhere": "UPDATE segment SET first_block = 1",
-    "number of the segment": "UPDATE segment SET number = 3",
-    "no inode table": "DROP TABLE inode",
-    "another table": "CREATE TABLE more (a)",
-    "another column": "ALTER TABLE extent ADD COLUMN more",
-    "a column of another name": "ALTER TABLE meta RENAME COLUMN value TO other",
-    "a view": "CREATE VIEW more AS SELECT 1",
-    "a trigger": "CREATE TRIGGER extra AFTER INSERT ON inode BEGIN SELECT 1; END",
 }
 
 
@@ -124,59 +102,18 @@ def test_refused_when_opened(forge: Forge, statement: str) -> None:
     assert caught.value.archive == str(path)
 
 
-def test_tables_that_compute_are_refused(forge: Forge) -> None:
-    path = forge(
-        "ALTER TABLE binary_file RENAME TO was",
-        "CREATE TABLE binary_file (x, ino AS (length(zeroblob(1000000000))))",
-        "DROP TABLE was",
-    )
-    with pytest.raises(CorruptIndexError, match="table binary_file is not declared"):
-        Archive(path)
-
-
-def test_views_instead_of_tables_are_refused(forge: Forge) -> None:
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS ino FROM n"
-    path = forge("DROP TABLE binary_file", f"CREATE VIEW binary_file AS {endless}")
-    with pytest.raises(CorruptIndexError, match="other tables"):
-        Archive(path)
-
-
-def test_virtual_tables_are_refused(forge: Forge) -> None:
-    path = forge("DROP TABLE binary_file", "CREATE VIRTUAL TABLE temp.unused USING rtree(a, b, c)")
-    path = forge(
-        "PRAGMA writable_schema = ON",
-        "INSERT INTO sqlite_master VALUES ('table', 'binary_file', 'binary_file', 0,"
-        " 'CREATE VIRTUAL TABLE binary_file USING rtree(ino, a, b)')",
-    )
-    with pytest.raises(CorruptIndexError):
-        Archive(path)
-
-
 USING = {
     "extents behind the stream": "UPDATE extent SET stream_offset = stream_offset + 100000000",
     "extents at the end of numbers": "UPDATE extent SET stream_offset = 9223372036854775807",
     "extents over each other": "INSERT INTO extent SELECT ino, file_offset + 1, 0, 5 FROM extent",
-    "negative places": "UPDATE extent SET stream_offset = -5",
-    "negative sizes": "UPDATE extent SET size = -5",
     "empty extents": "UPDATE extent SET size = 0",
     "huge extents": "UPDATE extent SET size = 9223372036854775807",
-    "text in extents": "UPDATE extent SET stream_offset = 'here'",
-    "fractions in extents": "UPDATE extent SET file_offset = file_offset + 0.5",
-    "a fraction of an inode": "UPDATE extent SET ino = ino + 0.5",
-    "negative file size": "UPDATE inode SET size = -1",
-    "text for a file size": "UPDATE inode SET size = 'all'",
-    "nothing for a mode": "UPDATE inode SET mode = x''",
-    "huge mode": "UPDATE inode SET mode = 9223372036854775807",
+    "huge mode": "UPDATE inode SET mode = 9223372036854775807 WHERE symlink_target IS NULL",
     "owner": "UPDATE inode SET uid = 4294967296",
     "group": "UPDATE inode SET gid = -1",
-    "links": "UPDATE inode SET nlink = 1099511627776",
-    "text for a target": "UPDATE inode SET symlink_target = 'text'",
-    "number for a target": "UPDATE inode SET symlink_target = 1000000000000",
     "slash in a name": "UPDATE dirent SET name = CAST('a/' || ino AS BLOB)",
-    "NUL in a name": "UPDATE dirent SET name = CAST('a' || ino AS BLOB) || x'00'",
     "dots for a name": "INSERT INTO dirent VALUES (1, x'2e2e', 3)",
     "no name": "INSERT INTO dirent VALUES (1, x'', 3)",
-    "text for a name": "UPDATE dirent SET name = CAST(name AS TEXT)",
     "a cycle": "INSERT INTO dirent SELECT ino, x'6379636c65', 1 FROM dirent WHERE name = x'626967'",
     "a longer cycle": (
         "INSERT INTO dirent SELECT i.ino, x'6379636c65', (SELECT ino FROM dirent WHERE"
@@ -184,8 +121,6 @@ USING = {
     ),
     "a directory within itself": ("INSERT INTO dirent SELECT ino, x'73656c66', ino FROM dirent WHERE name = x'626967'"),
     "no root": "DELETE FROM inode WHERE ino = 1",
-    "numbers for attributes": "INSERT INTO xattr VALUES (1, x'61', 1000000000000)",
-    "text for attributes": "INSERT INTO xattr VALUES (1, 'user.a', 'b')",
 }
 
 
@@ -206,12 +141,9 @@ def test_refused_when_used(forge: Forge, tmp_path: Path, statement: str) -> None
         "DELETE FROM dirent",
         "UPDATE inode SET size = 9223372036854775807 WHERE mode & 61440 = 32768",
         "UPDATE inode SET mtime_ns = -9223372036854775808",
-        "UPDATE inode SET nlink = 0",
         "UPDATE dirent SET ino = 999999",
-        "UPDATE inode SET mode = 0",
-        "UPDATE inode SET mode = 65535",
-        "UPDATE inode SET mode = mode & 4095 | 40960",
-        "UPDATE inode SET symlink_target = NULL",
+        "UPDATE inode SET mode = 0 WHERE symlink_target IS NULL",
+        "UPDATE inode SET mode = 65535 WHERE symlink_target IS NULL",
         "UPDATE meta SET value = 'odd'",
     ],
 )
@@ -222,24 +154,10 @@ def test_odd_but_readable(forge: Forge, tmp_path: Path, statement: str) -> None:
         use_everything(path, tmp_path / "out")
 
 
-@pytest.mark.parametrize("column", ["extent.file_offset", "extent.stream_offset", "extent.size", "inode.size"])
-def test_digits_are_not_numbers(forge: Forge, column: str) -> None:
-    """A BLOB whose bytes are the right digits is refused as any other value that is not an integer."""
-    table, name = column.split(".")
-    with Archive(forge()) as sound:
-        ino = sound.resolve("big/text").ino
-    with Archive(forge(f"UPDATE {table} SET {name} = CAST({name} AS BLOB)")) as archive:
-        refused = archive.extents if table == "extent" else archive.inode
-        with pytest.raises(CorruptIndexError):
-            refused(ino)
-        with pytest.raises(CorruptIndexError):
-            archive.read(ino, 0, 10)
-
-
 def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) -> None:
     """Other files stay readable, although many files are looked up at once."""
     path = forge(
-        "UPDATE extent SET size = -5 WHERE ino = (SELECT ino FROM dirent WHERE name = x'6e6f697365')",
+        "UPDATE extent SET size = 0 WHERE ino = (SELECT ino FROM dirent WHERE name = x'6e6f697365')",
         "UPDATE inode SET uid = -5 WHERE ino = (SELECT ino FROM dirent WHERE name = x'6c656166')",
     )
     with Archive(path) as archive:
@@ -251,14 +169,6 @@ def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) ->
         assert archive.read(archive.resolve("big/text").ino, 0, 1 << 22) == (tree / "big/text").read_bytes()
         with pytest.raises(CorruptIndexError, match="fields"):
             archive.resolve("small/deep/deeper/leaf")
-
-
-def test_attributes_of_negative_inode_numbers(forge: Forge) -> None:
-    """In a mount, listxattr failed with a TypeError of the C++ core for every file."""
-    with Archive(forge("INSERT INTO xattr VALUES (-5, x'757365722e61', x'62')")) as archive:
-        with pytest.raises(CorruptIndexError, match="xattr"):
-            archive.index.inodes_with_xattrs()
-        assert verify_archive(archive).problems
 
 
 def numbers(count: int) -> str:
@@ -317,14 +227,6 @@ def test_sums_of_sizes_beyond_64_bits(forge: Forge) -> None:
         assert 1 << 51 < blocks < 1 << 64
 
 
-@pytest.mark.parametrize("size", ["-1", "-9223372036854775808", "'all'", "0.5"])
-def test_impossible_sizes_are_not_added_up(forge: Forge, size: str) -> None:
-    """statfs of a mount used a negative sum as the number of blocks."""
-    path = forge(f"UPDATE inode SET size = {size} WHERE mode & 61440 = 32768")
-    with Archive(path) as archive, pytest.raises(CorruptIndexError, match="size"):
-        archive.index.totals()
-
-
 def test_extents_past_the_end_of_a_segment(forge: Forge) -> None:
     """The last block of a segment is short, and an extent beyond its end is in no block."""
     path = forge("UPDATE extent SET size = size + 16000 WHERE stream_offset = (SELECT MAX(stream_offset) FROM extent)")
@@ -356,12 +258,12 @@ def test_verify_reports_all_forgeries(forge: Forge) -> None:
 
 
 def test_verify_lists_the_first_100_problems_of_a_kind(forge: Forge) -> None:
-    with Archive(forge("UPDATE extent SET size = 0", "UPDATE inode SET nlink = 77 WHERE ino = 3")) as archive:
+    with Archive(forge("UPDATE extent SET size = 0", "UPDATE inode SET uid = 1 << 40 WHERE ino = 3")) as archive:
         num_extents = len(archive.index.all_extents()) // 4
         reasons = [problem.reason for problem in verify_archive(archive).problems]
     assert sum(reason.endswith("is empty") for reason in reasons) == min(num_extents, 100)
     assert num_extents <= 100 or f"{num_extents - 100} more problems of this kind" in reasons
-    assert any(reason.startswith("its link count is 77") for reason in reasons)
+    assert any(reason.startswith("its owner 1099511627776") for reason in reasons)
 
 
 def test_names_that_no_directory_leads_to_have_no_path(forge: Forge) -> None:
@@ -381,7 +283,7 @@ def test_adding_to_a_hostile_archive(forge: Forge, tmp_path: Path) -> None:
         "DELETE FROM meta WHERE key = 'next_ino'",
         "DELETE FROM meta WHERE key = 'words'",
         "UPDATE meta SET value = 'syllables' WHERE key = 'words'",
-        "INSERT INTO section VALUES (0, x'00', 0, x'', x'')",
+        "INSERT INTO section VALUES (1, 'words', 0, 0, x'')",
     ):
         forge().write_bytes(sound)
         path = forge(statement)
@@ -418,23 +320,26 @@ def test_extracting_through_a_symlink(forge: Forge, tmp_path: Path) -> None:
     assert os.listdir(outside) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"SQLite format 3\0" * 600, bytes(40960)])
-def test_an_index_that_is_not_a_database(archive_copy: Path, with_index: Callable[..., None], content: bytes) -> None:
-    with_index(archive_copy, content)
+@pytest.mark.parametrize("content", [b"", b"x", b"SQLite format 3\0" * 600, bytes(40960), b"\xff" * 1000])
+def test_an_index_that_is_not_columns(archive_copy: Path, content: bytes) -> None:
+    replace_columns(archive_copy, content)
     with pytest.raises(ArchiveFormatError) as caught:
         Archive(archive_copy)
     assert caught.value.archive == str(archive_copy)
 
 
-def test_a_database_with_random_bytes(archive_copy: Path, with_index: Callable[..., None], tmp_path: Path) -> None:
-    image, pristine = index_image(archive_copy), archive_copy.read_bytes()
+def test_columns_with_random_bytes(archive_copy: Path, tmp_path: Path) -> None:
+    columns, pristine = index_columns(archive_copy), archive_copy.read_bytes()
+    groups = cut(columns)
     rng = random.Random(5)
     for number in range(60):
         archive_copy.write_bytes(pristine)
-        forged = bytearray(image)
+        group = rng.choice([name for name, group in groups.items() if group.num_rows])
+        name = rng.choice([name for name, column in groups[group].columns.items() if column])
+        column = bytearray(groups[group].columns[name])
         for _ in range(rng.choice([1, 5, 200])):
-            forged[rng.randrange(rng.choice([100, 4096, len(forged)]))] = rng.randrange(256)
-        with_index(archive_copy, bytes(forged))
+            column[rng.randrange(len(column))] = rng.choice([0, 1, 2, 127, 128, 255, rng.randrange(256)])
+        replace_columns(archive_copy, changed(columns, f"{group}.{name}", bytes(column)))
         with contextlib.suppress(GompfsError):
             use_everything(archive_copy, tmp_path / str(number))
 

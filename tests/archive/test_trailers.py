@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from forged_index import index_image, replace_stored_index
+from forged_index import index_columns, replace_stored_index
 from oracle.block import build_block
 from test_index_bombs import run_in_bounds
 from tree_helpers import add, list_archive, list_directory
@@ -28,8 +28,8 @@ from gompfs.format import (
     Superblock,
     TrailerPosition,
     align,
-    decode_image,
-    encode_image,
+    decode_columns,
+    encode_columns,
     walk_chain,
 )
 from gompfs.pack.repair import repair_archive
@@ -294,29 +294,31 @@ def test_a_superblock_with_impossible_fields(archive_copy: Path, fields: dict[st
     assert caught.value.archive == str(archive_copy)
 
 
-@pytest.mark.parametrize("field", ["generation", "start", "index_size", "image_size", "image_xxh3", "previous_footer"])
+@pytest.mark.parametrize(
+    "field", ["generation", "start", "index_size", "columns_size", "columns_xxh3", "previous_footer"]
+)
 def test_footers_that_belong_to_another_index(archive_copy: Path, field: str) -> None:
-    image = index_image(archive_copy)
-    replace_stored_index(archive_copy, encode_image(image, 16 << 10), image, **{field: 99})
+    columns = index_columns(archive_copy)
+    replace_stored_index(archive_copy, encode_columns(columns, []), columns, **{field: 99})
     with pytest.raises(CorruptIndexError, match="both copies"):
         Archive(archive_copy)
 
 
 def test_copies_that_differ(archive_copy: Path) -> None:
     """A reader sees one of them; verify notices."""
-    image = bytearray(index_image(archive_copy))
+    columns = bytearray(index_columns(archive_copy))
     (link,) = links_of(archive_copy)
     content = bytearray(archive_copy.read_bytes())
-    position = image.find(b"small")
-    image[position : position + 5] = b"swall"
-    for copy, own in enumerate((index_image(archive_copy), bytes(image))):
-        stored = b"".join(build_stored(own))
-        assert len(stored) % 16 == 0
-        offset = link.position.index_offset + copy * (len(stored) + 96)
+    position = columns.find(b"small")
+    columns[position : position + 5] = b"small"[::-1]
+    for copy, own in enumerate((bytes(columns), index_columns(archive_copy))):
+        stored = build_block(Codec.STORED, own, own).data
+        padded = stored.ljust(align(len(stored), 16), b"\0")
+        offset = link.position.index_offset + copy * (len(padded) + 96)
         footer = Footer(
             1, copy, Superblock.from_bytes(content[:64]).uuid, 0, offset, len(stored), len(own), xxh3(own), 0
         )
-        content[offset:] = stored + footer.to_bytes()
+        content[offset:] = padded + footer.to_bytes()
     superblock = Superblock.from_bytes(content[:64])
     content[:64] = superblock._replace(index_size=len(stored)).to_bytes()
     archive_copy.write_bytes(content)
@@ -324,37 +326,36 @@ def test_copies_that_differ(archive_copy: Path) -> None:
         assert next(archive.problems()).reason == "generation 1: the copies of its index differ"
 
 
-def build_stored(image: bytes) -> list[bytes]:
-    size = 16 << 10
-    return [
-        build_block(Codec.STORED, image[begin : begin + size], image[begin : begin + size]).data
-        for begin in range(0, len(image), size)
-    ]
-
-
 class TestIndexBlocks:
     """Blocks of an index with right checksums and impossible content."""
 
     def test_every_size(self) -> None:
-        for size in (1, 15, 16384, 16385, 100_000):
-            image = random.Random(size).randbytes(size // 2).ljust(size, b"x")
-            assert decode_image(encode_image(image, 16384), size, xxh3(image), 16384) == image
+        for size in (1, 15, 65536, 100_000, 1 << 20, (1 << 20) + 1, 3_000_000):
+            columns = random.Random(size).randbytes(size // 2).ljust(size, b"x")
+            for ends in ([], [size // 2, size], [1, 70_000, 80_000, 2_000_000]):
+                ends = [end for end in ends if end <= size]
+                assert decode_columns(encode_columns(columns, ends), size, xxh3(columns)) == columns
+
+    def test_columns_of_many_bytes_have_blocks_of_their_own(self) -> None:
+        columns = bytes(100_000) + bytes(10) + bytes(20)
+        sizes = [len(encode_columns(columns[:end], [])) for end in (100_000, len(columns))]
+        assert len(encode_columns(columns, [100_000, 100_010])) > sizes[1] >= sizes[0]
 
     def test_other_sizes_than_the_blocks_have(self) -> None:
-        image = b"index" * 10_000
-        stored = encode_image(image, 16384)
-        for size in (1, 16384, len(image) - 1, len(image) + 1, 65536, 1 << 62, (1 << 64) - 1):
+        columns = b"index" * 10_000
+        stored = encode_columns(columns, [])
+        for size in (1, 16384, len(columns) - 1, len(columns) + 1, 65536, 1 << 62, (1 << 64) - 1):
             with pytest.raises(CorruptIndexError):
-                decode_image(stored, size, xxh3(image), 16384)
+                decode_columns(stored, size, xxh3(columns))
         for wrong in (stored[:-1], stored + bytes(16), stored[16:], b"", stored[:40]):
             with pytest.raises(CorruptIndexError):
-                decode_image(wrong, len(image), xxh3(image), 16384)
+                decode_columns(wrong, len(columns), xxh3(columns))
         with pytest.raises(CorruptIndexError, match="checksum"):
-            decode_image(stored, len(image), 1, 16384)
+            decode_columns(stored, len(columns), 1)
 
     def test_random_damage(self) -> None:
-        image = b"".join(b"row %d of the index\n" % number for number in range(5000))
-        stored = encode_image(image, 16384)
+        columns = b"".join(b"row %d of the index\n" % number for number in range(5000))
+        stored = encode_columns(columns, [20_000, 66_000])
         rng = random.Random(4)
         for _ in range(500):
             damaged = bytearray(stored)
@@ -362,7 +363,7 @@ class TestIndexBlocks:
                 damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
             if bytes(damaged) != stored:
                 try:
-                    assert decode_image(bytes(damaged), len(image), xxh3(image), 16384) == image  # padding
+                    assert decode_columns(bytes(damaged), len(columns), xxh3(columns)) == columns  # padding
                 except CorruptIndexError:
                     pass
 
@@ -372,7 +373,7 @@ class TestIndexBlocks:
         stored = (block * 200_000)[:-15]
         size = 200_000 * 16384
 
-        replace_stored_index(archive_copy, stored, b"x", image_size=size)
+        replace_stored_index(archive_copy, stored, b"x", columns_size=size)
         for command in (["ls"], ["info"], ["verify"], ["cat", "small/00"]):
             answer = run_in_bounds([command[0], str(archive_copy), *command[1:]], tmp_path)
             assert answer.returncode == 1

@@ -128,9 +128,9 @@ def test_verify_looks_at_earlier_generations(gompfs, archive, tmp_path):
 
 
 def test_verify_names_the_file_of_a_problem(gompfs, tmp_path):
-    archive = Path(__file__).parents[1] / "data/invalid/data/inode-link-count.gomp"
+    archive = Path(__file__).parents[1] / "data/invalid/data/inode-device.gomp"
     assert json.loads(gompfs("verify", "--json", archive).output)["problems"] == [
-        {"inode": 3, "path": "damaged", "reason": "its link count is 3, it has 1 names"}
+        {"inode": 3, "path": "damaged", "reason": "it has the device number 1 and is not a device"}
     ]
 
 

@@ -447,24 +447,3 @@ def test_holes_stay_holes(gompfs, tmp_path):
     with open(tmp_path / "out/sparse", "rb") as file:
         file.seek(5 << 30)
         assert file.read(7000) == b"content" * 1000
-
-
-def test_a_signal_while_sqlite_calls_python(tmp_path: Path) -> None:
-    """SQLite replaces the exception of a callback by an error of its own, which is no reason to report damage."""
-    (tmp_path / "tree").mkdir()
-    pack(tmp_path / "tree.gomp", tmp_path / "tree")
-    program = f"""
-import os, signal, sys
-from gompfs.cli.application import run
-from gompfs.index import image
-
-def count_steps(self):
-    os.kill(os.getpid(), signal.SIGTERM)
-    return False
-
-image._STEPS_AT_ONCE = 1
-image.IndexImage._count_steps = count_steps
-sys.exit(run(["extract", "{tmp_path}/tree.gomp", "-C", "{tmp_path}/out"]))
-"""
-    done = subprocess.run([sys.executable, "-P", "-c", program], env=ENVIRONMENT, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (143, b"")

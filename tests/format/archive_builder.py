@@ -1,6 +1,6 @@
 """Writes small archives from docs/format.md, including valid ones that the packer never writes, and invalid ones.
 
-Checksums are valid whatever the content is. The index has small pages, which keeps the archives small.
+Checksums are valid whatever the content is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uuid import UUID
 from forged_index import trailers
 from xxhash import xxh3_64_intdigest
 
+from gompfs._native.index import columns_of
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
     NUM_COPIES,
@@ -24,13 +25,12 @@ from gompfs.format import (
     Superblock,
     TrailerPosition,
     align,
-    encode_image,
+    encode_columns,
 )
 from gompfs.model import PartKind
 
 SCHEMA = Path(__file__).parents[2] / "gompfs" / "index" / "schema.sql"
 BLOCK_SIZE = 1 << 14
-PAGE_SIZE = 512
 _ALIGNMENT = 16
 _ROOT_INO = 1
 _TIME_NS = 1_500_000_000_000_000_000
@@ -80,11 +80,11 @@ class ArchiveBuilder:
 
     def build(self) -> bytes:
         """Returns the archive."""
-        content, image = self.content_and_image()
-        return with_index(content, image)
+        content, columns = self.content_and_columns()
+        return with_index(content, columns)
 
-    def content_and_image(self) -> tuple[bytes, bytes]:
-        """Returns a superblock that locates no index, blocks and heads; and the image of the index."""
+    def content_and_columns(self) -> tuple[bytes, bytes]:
+        """Returns a superblock that locates no index, blocks and heads; and the columns of the index."""
         content = bytearray(Superblock(self.block_size, self.uuid, index_offset=0, index_size=0).to_bytes())
         blocks = [block for part in self.parts for block in part.blocks]
         heads = [part.head for part in self.parts]
@@ -99,12 +99,12 @@ class ArchiveBuilder:
             raw = [block for block, _ in stored]
             sections.append((0, kind, sum(size for _, size in stored), _append(content, raw), _u32(map(len, raw))))
         content += bytes(-len(content) % _ALIGNMENT)
-        return bytes(content), self._image(segment, sections)
+        return bytes(content), self._columns(segment, sections)
 
-    def _image(self, segment: tuple[object, ...], sections: Sequence[tuple[object, ...]]) -> bytes:
+    def _columns(self, segment: tuple[object, ...], sections: Sequence[tuple[object, ...]]) -> bytes:
         """Returns an index with these rows of the tables `segment` and `section`."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
-        connection.executescript(SCHEMA.read_text().replace("page_size = 4096", f"page_size = {PAGE_SIZE}"))
+        connection.executescript(SCHEMA.read_text())
         num_directories = sum(stat.S_ISDIR(mode) for _, mode, *_ in self._inodes if isinstance(mode, int))
         root = (_ROOT_INO, stat.S_IFDIR | 0o755, 0, 0, 0, _TIME_NS, 2 + num_directories, 0, None)
         connection.executemany("INSERT INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [root, *self._inodes])
@@ -117,33 +117,32 @@ class ArchiveBuilder:
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
         for statement in self.statements:
             connection.execute(statement)
-        connection.execute("VACUUM")
-        image = connection.serialize()
+        columns, _ = columns_of(connection.serialize())
         connection.close()
-        return image
+        return columns
 
 
-def with_index(content: bytes, image: bytes, stored: bytes | None = None, **fields: int) -> bytes:
+def with_index(content: bytes, columns: bytes, stored: bytes | None = None, **fields: int) -> bytes:
     """Returns an archive of one generation: superblock and blocks, and both copies of an index.
 
-    `stored` are the blocks of the index, if they are not those of `image`; `fields` override those of the footers.
+    `stored` are the blocks of the index, if they are not those of `columns`; `fields` override those of the footers.
     """
-    stored = encode_image(image, BLOCK_SIZE) if stored is None else stored
+    stored = encode_columns(columns, []) if stored is None else stored
     superblock = Superblock.from_bytes(content[:SUPERBLOCK_SIZE])
     superblock = superblock._replace(index_offset=len(content), index_size=len(stored))
-    footer = _footer(1, superblock, 0, len(content), stored, image, 0)
+    footer = _footer(1, superblock, 0, len(content), stored, columns, 0)
     return superblock.to_bytes() + content[SUPERBLOCK_SIZE:] + trailers(footer._replace(**fields), stored, len(content))
 
 
-def with_generation(archive: bytes, image: bytes) -> tuple[bytes, int]:
+def with_generation(archive: bytes, columns: bytes) -> tuple[bytes, int]:
     """Returns an archive with a second generation that has no blocks, and the archive offset of its header."""
     superblock = Superblock.from_bytes(archive[:SUPERBLOCK_SIZE])
     before = position_of(archive)
     start = align(before.end, GENERATION_HEADER_SIZE)
     offset = start + GENERATION_HEADER_SIZE
-    stored = encode_image(image, BLOCK_SIZE)
+    stored = encode_columns(columns, [])
     header = GenerationHeader(2, superblock.uuid, offset, len(stored))
-    footer = _footer(2, superblock, start, offset, stored, image, before.footer_offset(NUM_COPIES - 1))
+    footer = _footer(2, superblock, start, offset, stored, columns, before.footer_offset(NUM_COPIES - 1))
     return archive.ljust(start, b"\0") + header.to_bytes() + trailers(footer, stored, offset), start
 
 
@@ -154,10 +153,10 @@ def position_of(archive: bytes) -> TrailerPosition:
 
 
 def _footer(
-    generation: int, superblock: Superblock, start: int, offset: int, stored: bytes, image: bytes, previous: int
+    generation: int, superblock: Superblock, start: int, offset: int, stored: bytes, columns: bytes, previous: int
 ) -> Footer:
-    checksum = xxh3_64_intdigest(image)
-    return Footer(generation, 0, superblock.uuid, start, offset, len(stored), len(image), checksum, previous)
+    checksum = xxh3_64_intdigest(columns)
+    return Footer(generation, 0, superblock.uuid, start, offset, len(stored), len(columns), checksum, previous)
 
 
 def _append(content: bytearray, blocks: Sequence[bytes]) -> int:

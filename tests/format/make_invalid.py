@@ -17,7 +17,8 @@ from unittest import mock
 if __name__ == "__main__":
     import tests.rooms  # noqa: F401
 
-from archive_builder import BLOCK_SIZE, PAGE_SIZE, ArchiveBuilder, StoredPart, with_index
+from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart, with_index
+from column_groups import Group, changed, cut, join, numbers, signed, varint
 from oracle.block import build_block
 from oracle.constants import OFFSET_SYMBOL_REPEAT
 from oracle.sequences import DecodedPayload, Sequence
@@ -128,17 +129,15 @@ def damaged_archive(codec: Codec, payload: bytes) -> bytes:
     return archive(sealed(codec, payload))
 
 
-def with_image(place: int, value: bytes) -> bytes:
-    """Returns an archive with changed bytes in its index."""
-    content, image = builder().content_and_image()
-    return with_index(content, patched(image, place, value))
+def with_columns(change: Callable[[bytes], bytes]) -> bytes:
+    """Returns an archive with changed columns of its index."""
+    content, columns = builder().content_and_columns()
+    return with_index(content, change(columns))
 
 
-def tables_of_one_page() -> bytes:
-    """Returns an archive whose tables `extent` and `xattr` share a root page."""
-    _, image = builder().content_and_image()
-    root = image.index(b"tableextentextent") + len(b"tableextentextent")
-    return with_image(image.index(b"tablexattrxattr") + len(b"tablexattrxattr"), image[root : root + 1])
+def with_column(place: str, column: bytes, *, num_rows: int | None = None) -> bytes:
+    """Returns an archive in which a column of the index has other bytes."""
+    return with_columns(lambda columns: changed(columns, place, column, num_rows=num_rows))
 
 
 BYTE = build_byte(decoded(SEQUENCES))
@@ -150,9 +149,59 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "version-1": lambda: with_version(1),
     "version-3": lambda: with_version(3),
     "superblock-block-size": lambda: with_block_size(8192),
-    "index-no-database": lambda: with_index(builder().content_and_image()[0], b"no database" * 100),
-    "index-view": lambda: archive(None, "DROP TABLE binary_file", "CREATE VIEW binary_file AS SELECT 1 AS ino"),
-    "index-column": lambda: archive(None, "ALTER TABLE inode ADD COLUMN atime_ns INTEGER"),
+    "index-no-columns": lambda: with_columns(lambda _: b"no columns" * 100),
+    "index-cut-off": lambda: with_columns(lambda columns: columns[:-1]),
+    "index-more-bytes": lambda: with_columns(lambda columns: columns + b"\0"),
+    "index-long-varint": lambda: with_columns(lambda columns: b"\x82\0" + columns[1:]),
+    "index-huge-column": lambda: with_columns(lambda columns: columns[:1] + varint((1 << 64) - 1) + columns[2:]),
+    "column-too-short": lambda: with_column("inode.uid", b"\0\0\0"),
+    "column-too-long": lambda: with_column("inode.uid", b"\0\0\0\0\0"),
+    "column-more-rows": lambda: with_column("binary_file.ino", b"", num_rows=1 << 40),
+    "column-long-number": lambda: with_column("inode.uid", b"\x80\0\0\0\0"),
+    "column-above-64-bits": lambda: with_column("inode.uid", b"\xff\0\0\0" + b"\xff" * 8 + b"\2"),
+    "inode-number-above-63-bits": lambda: with_column("inode.ino", numbers(0, 0, (1 << 63) - 3, 0)),
+    "inode-size-above-63-bits": lambda: with_column("inode.size", numbers(0, BLOCK_SIZE, 1 << 63, 0)),
+    "inode-target-of-no-link": lambda: with_column("inode.symlink_target", b"a\0"),
+    "inode-link-without-target": lambda: with_column(
+        "inode.mode", signed(0o40755, 0o100644 - 0o40755, 0o120777 - 0o100644, 0o40755 - 0o120777)
+    ),
+    "entries-not-in-order": lambda: with_column("dirent.name", b"sound\0folder\0damaged\0"),
+    "entries-with-one-name": lambda: with_column("dirent.name", b"damaged\0folder\0folder\0"),
+    "entries-with-more-names": lambda: with_column("dirent.name", b"damaged\0folder\0sound\0sounds\0"),
+    "entry-without-nul": lambda: with_column("dirent.name", b"damaged\0folder\0sound"),
+    "entry-of-negative-inode": lambda: with_column("dirent.ino", signed(-5, 6, 1)),
+    "extents-not-in-order": lambda: with_columns(
+        lambda columns: changed(
+            changed(columns, "extent.ino", numbers(2, 0)), "extent.file_offset", signed(0, -BLOCK_SIZE)
+        )
+    ),
+    "extent-at-negative-offset": lambda: with_column("extent.stream_offset", signed(-1, 1)),
+    "xattr-values-too-short": lambda: with_columns(
+        lambda columns: join(
+            cut(columns) | {"xattr": Group(1, {"ino": b"\1", "name": b"user.a\0", "value_size": b"\5", "value": b"a"})}
+        )
+    ),
+    "segment-more-parts": lambda: with_column("segment.num_parts", b"\2"),
+    "segment-fewer-blocks": lambda: with_column("segment.num_blocks", b"\1"),
+    "block-of-negative-size": lambda: with_column("block.compressed_size", signed(-1, 100)),
+    "section-twice": lambda: with_columns(
+        lambda columns: join(
+            cut(columns)
+            | {
+                "section": Group(
+                    2,
+                    {
+                        "segment": b"\0\0",
+                        "kind": b"a\0a\0",
+                        "uncompressed_size": b"\0\0",
+                        "archive_offset": b"\0\0",
+                        "num_blocks": b"\0\0",
+                    },
+                )
+            }
+        )
+    ),
+    "meta-not-utf-8": lambda: with_column("meta.value", b"3\0\xff\0"),
     "index-block-after-index": lambda: archive(
         None, "UPDATE segment SET compressed_sizes = CAST(x'00400000' || substr(compressed_sizes, 5) AS BLOB)"
     ),
@@ -175,14 +224,10 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "extent-after-file": lambda: archive(None, "INSERT INTO extent VALUES (3, 500, 0, 10)"),
     "extent-of-directory": lambda: archive(None, "INSERT INTO extent VALUES (4, 0, 0, 10)"),
     "entry-without-inode": lambda: archive(None, "INSERT INTO dirent VALUES (1, x'676f6e65', 99)"),
-    "entry-of-file": lambda: archive(
-        None, "INSERT INTO dirent VALUES (2, x'7570', 3)", "UPDATE inode SET nlink = 2 WHERE ino = 3"
-    ),
+    "entry-of-file": lambda: archive(None, "INSERT INTO dirent VALUES (2, x'7570', 3)"),
     "inode-without-name": lambda: archive(
         None, "INSERT INTO inode VALUES (5, 33188, 0, 0, 0, 0, 1, 0, NULL)", TWO_MORE_INODES
     ),
-    "inode-link-count": lambda: archive(None, "UPDATE inode SET nlink = 3 WHERE ino = 3"),
-    "inode-target": lambda: archive(None, "UPDATE inode SET symlink_target = x'61' WHERE ino = 4"),
     "inode-device": lambda: archive(None, "UPDATE inode SET rdev = 1 WHERE ino = 3"),
     "directories-in-each-other": lambda: archive(
         None,
@@ -194,15 +239,6 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "binary-file-without-inode": lambda: archive(None, "INSERT INTO binary_file VALUES (99)"),
     "meta-next-ino": lambda: archive(None, "UPDATE meta SET value = '4' WHERE key = 'next_ino'"),
     "section-without-segment": lambda: archive(None, "INSERT INTO section VALUES (1, 'other', 0, 0, x'')"),
-    "index-key": lambda: archive(
-        None, "DROP TABLE xattr", "CREATE TABLE xattr (ino INTEGER NOT NULL, name BLOB NOT NULL, value BLOB NOT NULL)"
-    ),
-    "index-utf-16": lambda: with_image(56, b"\0\0\0\2"),
-    "index-freelist": lambda: with_image(32, b"\0\0\0\1\0\0\0\1"),
-    "index-page-used-twice": tables_of_one_page,
-    "index-cell-outside-page": lambda: with_image(PAGE_SIZE + 8, b"\xff\xf0"),
-    "index-statistics-table": lambda: archive(None, "ANALYZE"),
-    "entry-name-of-text": lambda: archive(None, "UPDATE dirent SET name = 'folder' WHERE ino = 4"),
     "inode-mode-without-type": lambda: archive(None, "UPDATE inode SET mode = 493 WHERE ino = 4"),
 }
 

@@ -31,7 +31,7 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import select_engine
-from gompfs.format import SUPERBLOCK_SIZE, GenerationHeader, Superblock, encode_image
+from gompfs.format import SUPERBLOCK_SIZE, GenerationHeader, Superblock, encode_columns
 from gompfs.model import PartKind
 
 SOUND = (b"what is sound stays readable; " * 600)[:BLOCK_SIZE]
@@ -115,7 +115,7 @@ def superblock_reserved() -> bytes:
 
 def generation_with(change: Callable[[GenerationHeader], bytes]) -> bytes:
     """Returns an archive with a second generation, in which `folder` has another name, and which has this header."""
-    _, later = builder("UPDATE dirent SET name = x'6c61746572' WHERE ino = 4").content_and_image()
+    _, later = builder("UPDATE dirent SET name = x'6c61746572' WHERE ino = 4").content_and_columns()
     whole, start = with_generation(archive(), later)
     header = GenerationHeader.from_bytes(whole[start : start + SUPERBLOCK_SIZE])
     return patched(whole, start, change(header))
@@ -134,7 +134,7 @@ def copies_flipped(*copies: int) -> bytes:
 
 
 def footers_with(**fields: int) -> bytes:
-    return with_index(*builder().content_and_image(), **fields)
+    return with_index(*builder().content_and_columns(), **fields)
 
 
 def footers_reserved() -> bytes:
@@ -147,34 +147,34 @@ def footers_reserved() -> bytes:
 
 def copies_that_differ() -> bytes:
     """Copy 0 of the index is one in which `folder` has another name."""
-    content, image = builder().content_and_image()
-    other = image.replace(b"folder", b"FOLDER")
-    wholes = [with_index(content, each, sealed_image(each)) for each in (other, image)]
+    content, columns = builder().content_and_columns()
+    other = columns.replace(b"folder", b"FOLDER")
+    wholes = [with_index(content, each, sealed_columns(each)) for each in (other, columns)]
     end = position_of(wholes[0]).copy_end(0)
     return wholes[0][:end] + wholes[1][end:]
 
 
-def sealed_image(image: bytes, codec: Codec = Codec.STORED) -> bytes:
-    assert len(image) <= BLOCK_SIZE
-    return seal(codec, image, image).data
+def sealed_columns(columns: bytes, codec: Codec = Codec.STORED) -> bytes:
+    assert len(columns) <= BLOCK_SIZE
+    return seal(codec, columns, columns).data
 
 
-def image_with_more(more: bytes) -> bytes:
+def columns_with_more(more: bytes) -> bytes:
     """Returns an archive in which bytes follow the blocks of the index, within its stored size."""
-    content, image = builder().content_and_image()
-    index = encode_image(image, BLOCK_SIZE)
-    return with_index(content, image, index.ljust(-(-len(index) // 16) * 16, b"\0") + more)
+    content, columns = builder().content_and_columns()
+    index = encode_columns(columns, [])
+    return with_index(content, columns, index.ljust(-(-len(index) // 16) * 16, b"\0") + more)
 
 
-def image_of_codec(codec: Codec) -> bytes:
-    content, image = builder().content_and_image()
-    return with_index(content, image, sealed_image(image, codec))
+def columns_of_codec(codec: Codec) -> bytes:
+    content, columns = builder().content_and_columns()
+    return with_index(content, columns, sealed_columns(columns, codec))
 
 
-def small_image_blocks() -> bytes:
+def small_index_blocks() -> bytes:
     """The index claims more bytes than 341 times its payload."""
-    content, image = builder().content_and_image()
-    return with_index(content, image, frame(Codec.GOMPRESSO_BIT, bytes(40), BLOCK_SIZE), image_size=BLOCK_SIZE)
+    content, columns = builder().content_and_columns()
+    return with_index(content, columns, frame(Codec.GOMPRESSO_BIT, bytes(40), BLOCK_SIZE), columns_size=BLOCK_SIZE)
 
 
 # Rows of the index
@@ -220,9 +220,9 @@ def large_dictionary() -> bytes:
 
 def words_at_odd_offset() -> bytes:
     """The section `words`, whose block is the last one of the file, does not begin at a multiple of 16."""
-    content, image = builder("UPDATE section SET archive_offset = archive_offset + 8").content_and_image()
+    content, columns = builder("UPDATE section SET archive_offset = archive_offset + 8").content_and_columns()
     start = content.rindex(b"GBLK")
-    return with_index(content[:start] + bytes(8) + content[start:] + bytes(8), image)
+    return with_index(content[:start] + bytes(8) + content[start:] + bytes(8), columns)
 
 
 # Heads, blocks and the section `words`
@@ -331,12 +331,12 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "copies-that-differ": copies_that_differ,
     "footer-reserved": footers_reserved,
     "footer-before": lambda: footers_with(previous_footer=64),
-    "image-checksum": lambda: footers_with(image_xxh3=1),
-    "image-size": lambda: footers_with(image_size=len(builder().content_and_image()[1]) - 512),
-    "image-too-large": small_image_blocks,
-    "image-more-blocks": lambda: image_with_more(sealed_image(b"more")),
-    "image-codec-3": lambda: image_of_codec(Codec.GOMPRESSO_TADOC),
-    "image-codec-4": lambda: image_of_codec(Codec.HEAD),
+    "columns-checksum": lambda: footers_with(columns_xxh3=1),
+    "columns-size": lambda: footers_with(columns_size=len(builder().content_and_columns()[1]) - 1),
+    "columns-too-large": small_index_blocks,
+    "columns-more-blocks": lambda: columns_with_more(sealed_columns(b"more")),
+    "columns-codec-3": lambda: columns_of_codec(Codec.GOMPRESSO_TADOC),
+    "columns-codec-4": lambda: columns_of_codec(Codec.HEAD),
     "part-kind": lambda: archive(packed("part_kinds", "B", 2, 3)),  # made when no part could have this kind
     "part-kind-4": lambda: archive(packed("part_kinds", "B", 2, 4)),
     "part-empty": lambda: archive(
@@ -345,7 +345,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
         packed("head_sizes", "I", len(sound_part().head), len(stored(part()).head), 0),
     ),
     "part-of-more-blocks": lambda: archive(packed("part_sizes", "Q", BLOCK_SIZE + 1, len(DAMAGED))),
-    "part-of-all-numbers": lambda: archive(packed("part_sizes", "Q", (1 << 64) - BLOCK_SIZE, 2 * BLOCK_SIZE)),
+    "part-of-all-numbers": lambda: archive(packed("part_sizes", "Q", (1 << 63) - BLOCK_SIZE, 2 * BLOCK_SIZE)),
     "part-without-head": lambda: archive(head_sizes(of_damaged=0)),
     "part-of-text-with-head": lambda: archive(packed("part_kinds", "B", 2, PartKind.TEXT)),
     "part-of-data-with-head": lambda: archive(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import struct
 from pathlib import Path
 
-from archive_builder import SCHEMA
-from forged_index import index_image, replace_index
+from column_groups import cut, join
+from forged_index import index_columns
 from format_tables import FormatTables
+from oracle.index_columns import IndexTables, read_columns
 from tree_helpers import add, pack
 from xxhash import xxh3_64_intdigest
 
@@ -18,25 +20,17 @@ from gompfs.verify import verify_archive
 
 OPTIONS = {"mtime_ns": 0, "owner": 0, "group": 0, "codec": Codec.GOMPRESSO_BIT, "dependency_elimination": True}
 DOCUMENT = FormatTables()
-TABLES = ("meta", "inode", "dirent", "extent", "xattr", "segment", "section", "binary_file")
 
 
-def image_of(rows: list[tuple[str, str]]) -> bytes:
-    """Returns the image of an index with these rows."""
-    index = sqlite3.connect(":memory:", isolation_level=None)
-    index.executescript(SCHEMA.read_text())
-    for table, values in rows:
-        index.execute(f"INSERT INTO {table} VALUES ({values})")
-    image = index.serialize()
-    index.close()
-    return image
+def rows_of(tables: IndexTables) -> set[tuple[str, tuple[object, ...]]]:
+    """Returns the rows of an index, each with its table."""
+    return {(table, row) for table, rows in vars(tables).items() for row in rows}
 
 
-def all_rows(image: bytes | memoryview) -> dict[str, set[tuple[object, ...]]]:
-    index = sqlite3.connect(":memory:")
-    index.deserialize(image)
-    found = {table: set(index.execute(f"SELECT * FROM {table}")) for table in TABLES}
-    index.close()
+def rows_of_document(rows: list[tuple[str, str]]) -> set[tuple[str, tuple[object, ...]]]:
+    connection = sqlite3.connect(":memory:")
+    found = {(table, connection.execute(f"SELECT {values}").fetchall()[0]) for table, values in rows}
+    connection.close()
     return found
 
 
@@ -60,59 +54,55 @@ def test_checksums() -> None:
 
 def test_gompfs_writes_the_example(tmp_path: Path) -> None:
     path = pack_hello(tmp_path)
-    archive = path.read_bytes()
-    (block,), rows = DOCUMENT.examples("block"), DOCUMENT.rows()
-    assert archive[64 : 64 + len(block)] == block
-    assert archive[:16] == DOCUMENT.examples("superblock")[0][:16]
-    with Archive(path) as opened:
-        assert all_rows(index_image(path)) == all_rows(image_of(rows[0]))
-        (segment,) = opened.segments
-        assert list(segment.blocks.archive_offsets) == [64]
-        assert list(segment.blocks.compressed_sizes) == [38] == [len(block)]
+    (superblock,), (block,), (header,), (footer,), (columns,) = map(
+        DOCUMENT.examples, ("superblock", "block", "header", "footer", "columns")
+    )
+    stored = (header + columns).ljust(160, b"\0")
+    first = footer[:12] + bytes(4) + footer[16:40] + (112).to_bytes(8, "little") + footer[48:88]
+    first += xxh3_64_intdigest(first).to_bytes(8, "little")
+    assert path.read_bytes() == superblock + block.ljust(48, b"\0") + stored + first + stored + footer
+    assert rows_of(read_columns(columns)) == rows_of_document(DOCUMENT.rows()[0])
 
 
 def test_gompfs_adds_the_second_generation_of_the_example(tmp_path: Path) -> None:
     path, more = pack_hello(tmp_path), tmp_path / "more"
     more.write_bytes(b"more\n")
     add(path, more, **OPTIONS)
-    _, second, *_ = DOCUMENT.rows()
-    with Archive(path) as opened:
-        found = all_rows(index_image(path))
-        start = opened.segments[1].blocks.archive_offsets[0]
-    for table, values in all_rows(image_of(second)).items():
-        # The first index of the document has the size that one release of SQLite gave it.
-        moved = {tuple(start if value == 2496 else value for value in row) for row in values}
-        assert moved <= found[table]
-    assert struct.unpack_from("<Q", DOCUMENT.examples("generation-header")[0], 32) == (2544,)
+    assert path.read_bytes()[640:704] == DOCUMENT.examples("generation-header")[0]
+    assert rows_of_document(DOCUMENT.rows()[1]) <= rows_of(read_columns(index_columns(path)))
 
 
 def test_gompfs_reads_the_example(tmp_path: Path) -> None:
-    """The block of the document, with an index of its rows, is an archive."""
     path = pack_hello(tmp_path)
-    content = bytearray(path.read_bytes())
-    (content[64:102],) = DOCUMENT.examples("block")
-    path.write_bytes(content)
-    replace_index(path, image_of(DOCUMENT.rows()[0]))
     with Archive(path, verify=True) as archive:
         inode = archive.resolve("hello")
         assert archive.read(inode.ino, 0, inode.size) == b"hello\n"
         assert verify_archive(archive).is_sound
 
 
+def test_the_columns_of_the_example_are_in_lines_of_groups() -> None:
+    (lines,) = re.findall(r"^```columns\n([^`]+)```", DOCUMENT.text, re.MULTILINE)
+    groups = cut(bytes.fromhex(lines))
+    assert len(lines.splitlines()) == len(groups)
+    for line, (name, group) in zip(lines.splitlines(), groups.items(), strict=True):
+        assert bytes.fromhex(line) == join({name: group})
+        assert len(line.split("  ")) == 1 + len(group.columns)
+
+
 def test_offsets() -> None:
     (superblock,), (header,), (footer,) = map(DOCUMENT.examples, ("superblock", "generation-header", "footer"))
     offset, size = struct.unpack_from("<QQ", superblock, 32)
-    assert (offset, size) == (112, 1030)
+    assert (offset, size) == (112, 148)
     rounded = -(-size // 16) * 16
     ends = offset + rounded, offset + rounded + 96, offset + 2 * rounded + 96, offset + 2 * rounded + 192
-    assert ends == (1152, 1248, 2288, 2384)
+    assert ends == (272, 368, 528, 624)
     of_footer = DOCUMENT.fields(footer, "### Footer")
-    assert of_footer["archive offset of the stored index of this copy"] == 1248
+    assert of_footer["archive offset of the stored index of this copy"] == 368
     assert of_footer["stored size of the index"] == size
-    assert of_footer["size of the image"] == 40_960
+    assert of_footer["size of the columns"] == 116
     assert superblock[16:32] == header[16:32] == footer[16:32]
     (block_header,) = DOCUMENT.examples("header")
     codec, payload_size, uncompressed_size, xxh3 = struct.unpack_from("<4xIIIQ", block_header)
-    assert (codec, 32 + payload_size, uncompressed_size) == (2, size, 40_960)
-    assert xxh3 == of_footer["XXH3-64 of the image"]
-    assert -(-ends[-1] // 64) * 64 == 2432
+    assert (codec, 32 + payload_size, uncompressed_size) == (0, size, 116)
+    assert xxh3 == of_footer["XXH3-64 of the columns"]
+    assert -(-ends[-1] // 64) * 64 == 640

@@ -42,28 +42,7 @@ def index(*statements: str) -> Callable[[], bytes]:
 
 READING = ("ls", "extract")
 MUSTS = {
-    # The image
-    "a table is WITHOUT its key": Must(MAKERS["index-key"], ALL),
-    "another table": Must(index("CREATE TABLE more (a)"), ALL),
-    "a table of SQLite's statistics": Must(index("ANALYZE"), ALL),
-    "an index of its own": Must(index("CREATE INDEX more ON dirent (ino)"), ALL),
-    "other columns": Must(MAKERS["index-column"], ALL),
-    "other order of columns": Must(
-        index("DROP TABLE xattr", "CREATE TABLE xattr (name, ino, value, PRIMARY KEY (ino, name)) WITHOUT ROWID"), ALL
-    ),
-    "a name twice": Must(
-        index("DROP TABLE dirent", "CREATE TABLE dirent (parent, name, ino)",
-              "INSERT INTO dirent VALUES (1, x'61', 2), (1, x'61', 3)"), ALL
-    ),
-    "keys in the order of another collation": Must(
-        index("CREATE TABLE a (parent, name COLLATE NOCASE, ino, PRIMARY KEY (parent, name)) WITHOUT ROWID",
-              "INSERT INTO a SELECT * FROM dirent", "INSERT INTO a VALUES (1, 'A', 2), (1, 'b', 2), (1, 'C', 2)",
-              "DROP TABLE dirent", "ALTER TABLE a RENAME TO dirent"), ALL
-    ),
     # Inodes
-    "inode 0": Must(
-        index("UPDATE inode SET ino = 0 WHERE ino = 3", "UPDATE dirent SET ino = 0 WHERE ino = 3"), READING
-    ),
     "inode 2^62": Must(
         index("UPDATE inode SET ino = 1 << 62 WHERE ino = 3", "UPDATE dirent SET ino = 1 << 62 WHERE ino = 3"), READING
     ),
@@ -72,26 +51,17 @@ MUSTS = {
     "mode of an unknown type": Must(index("UPDATE inode SET mode = 36864 WHERE ino = 3"), READING),
     "mode above 16 bits": Must(index("UPDATE inode SET mode = 98724 WHERE ino = 3"), READING),
     "uid above 32 bits": Must(index("UPDATE inode SET uid = 1 << 32 WHERE ino = 3"), READING),
-    "text for a size": Must(index("UPDATE inode SET size = 'x' WHERE ino = 3"), READING),
-    "a link without target": Must(link(0, "NULL"), READING),
     "a link with an empty target": Must(link(0, "x''"), READING),
-    "a link with a NUL in its target": Must(link(3, "x'610062'"), READING),
-    "a link with a target of 4,096 bytes": Must(link(4096, "replace(hex(zeroblob(2048)), '0', x'61')"), READING),
+    "a link with a target of 4,096 bytes": Must(link(4096, "CAST(hex(zeroblob(2048)) AS BLOB)"), READING),
     "a link of another size": Must(link(7, "x'6162'"), excused="the `size` of a symbolic link"),
-    "a target of a file": Must(MAKERS["inode-target"], excused="`symlink_target`"),
     "a device number of a file": Must(MAKERS["inode-device"], excused="`rdev`"),
-    "link count": Must(MAKERS["inode-link-count"], excused="a wrong `nlink`"),
     "an inode without a name": Must(MAKERS["inode-without-name"], excused="inodes without a name"),
     # Names
-    "a name of text": Must(index(f"UPDATE dirent SET name = CAST(name AS TEXT) WHERE {FILE}"), (*READING, "cat")),
-    "an inode of text": Must(index(f"UPDATE dirent SET ino = 'x' WHERE {FILE}"), (*READING, "cat")),
-    "an inode of bytes": Must(index(f"UPDATE dirent SET ino = x'33' WHERE {FILE}"), (*READING, "cat")),
     "a name of 256 bytes": Must(
         index(f"UPDATE dirent SET name = CAST(printf('%.256c', 'a') AS BLOB) WHERE {FILE}"), READING
     ),
     "an empty name": Must(index(f"UPDATE dirent SET name = x'' WHERE {FILE}"), READING),
     "a name with a slash": Must(MAKERS["name-with-slash"], READING),
-    "a name with a NUL": Must(index(f"UPDATE dirent SET name = x'610062' WHERE {FILE}"), READING),
     "a name that leads nowhere": Must(MAKERS["entry-without-inode"], READING),
     "a name that is looked up and leads nowhere": Must(index(f"UPDATE dirent SET ino = 99 WHERE {FILE}"), ("cat",)),
     "the root is a file": Must(
@@ -106,14 +76,12 @@ MUSTS = {
     "an extent of a directory": Must(MAKERS["extent-of-directory"], excused="extents or `binary_file` say of inodes"),
     # Extended attributes
     "an attribute without a name": Must(index("INSERT INTO xattr VALUES (3, x'', x'61')"), ("extract",)),
-    "an attribute with a NUL": Must(index("INSERT INTO xattr VALUES (3, x'757365722e610062', x'61')"), ("extract",)),
     "an attribute of 256 bytes": Must(
         index("INSERT INTO xattr VALUES (3, CAST(printf('user.%.251c', 'a') AS BLOB), x'61')"), ("extract",)
     ),
     "a value above 64 KiB": Must(index("INSERT INTO xattr VALUES (3, x'757365722e61', zeroblob(65537))"), ("extract",)),
     "an attribute of nothing": Must(MAKERS["xattr-without-inode"], excused="of inodes that are not there"),
     # Segments, sections, facts
-    "a segment of another number": Must(index("UPDATE segment SET number = 1"), ALL),
     "blocks after the index": Must(MAKERS["index-block-after-index"], ALL),
     "a section of no segment": Must(MAKERS["section-without-segment"], excused="segments that are not there"),
     "no next_ino": Must(index("DELETE FROM meta WHERE key = 'next_ino'"), excused="missing facts of `meta`"),

@@ -41,16 +41,16 @@ def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
             position = end + copy * size + int(at * size)
             return content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :]
 
-        parts.after_image.append(flip)
+        parts.after_index.append(flip)
         return f"a flipped bit in copy {copy} of the index", True
     if kind == "pin":
         name = rng.choice(("index_offset", "index_offset", "index_size", "generation", "reserved"))
         parts.odd_pin[name] = rng.choice((end + 16, end - 16, end + 1, 112, 1000, *EXTREMES))
         return f"{name} in the header is {parts.odd_pin[name]}", True
-    names = ("generation", "copy", "start", "index_offset", "index_size", "image_size", "index_xxh3", "previous")
+    names = ("generation", "copy", "start", "index_offset", "index_size", "columns_size", "index_xxh3", "previous")
     name = rng.choice((*names, "reserved"))
     near = rng.choice((1, -1, 16, 4096))
-    sound = {"index_offset": end, "image_size": len(parts.image), "generation": parts.generation}
+    sound = {"index_offset": end, "columns_size": len(parts.columns), "generation": parts.generation}
     parts.odd_footer[name] = rng.choice((sound.get(name, 0) + near, *EXTREMES))
     parts.odd_copies = rng.choice(((0,), (1,), (0, 1)))
     return f"{name} of the footers {parts.odd_copies} is {parts.odd_footer[name]}", True
@@ -60,7 +60,7 @@ def cut(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     """Truncates the file by a random number of bytes."""
     share = rng.choice((rng.random(), 0.999, 1.0))
     less = rng.choice((0, 1, 8, 16, 63, 64, 65, 4096))
-    parts.after_image.append(lambda content: content[: max(int(len(content) * share) - less, 0)])
+    parts.after_index.append(lambda content: content[: max(int(len(content) * share) - less, 0)])
     return f"cut to {share:.4f} of the file less {less} bytes", True
 
 
@@ -82,7 +82,7 @@ def tail(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
             return content + noise[: size // 64 * 64] + with_checksum(last[:8] + bytes(4) + last[12:88])
         return content + content[64 : 64 + size] + b"GOMPEND2" + noise[:40]
 
-    parts.after_image.append(add)
+    parts.after_index.append(add)
     return f"{kind} behind the end", True
 
 
@@ -92,7 +92,7 @@ def splice(parts: TakenApart, rng: random.Random, other: TakenApart) -> tuple[st
         ("index of another", "data of another", "behind another", "around another", "previous is another's")
     )
     if kind == "index of another":
-        parts.image = other.image
+        parts.columns = other.columns
     elif kind == "data of another":
         parts.data = bytearray(other.data)
     elif kind == "behind another":

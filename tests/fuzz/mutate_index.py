@@ -1,11 +1,11 @@
-"""Mutations of the index: of its rows and its schema by SQL, and of the pages of SQLite's file format."""
+"""Mutations of the index: of its rows by SQL, and of the bytes of its columns."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
-import struct
 
+from column_groups import Group, cut, join, numbers
 from taken_apart import TakenApart
 
 TABLES = {
@@ -220,215 +220,95 @@ _ROW_CHANGES = [_set_value] * 5 + [_set_column, _exchange, _exchange, _delete, _
 _ROW_CHANGES += [_extent, _size, _name]
 
 
-def index_schema(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Changes the schema: tables without keys, exchanged root pages, other columns, generated columns, settings."""
-    table = rng.choice(list(TABLES))
-    other = rng.choice(list(TABLES))
-    columns = ", ".join(TABLES[table])
-    again = [f"ALTER TABLE {table} RENAME TO was", "{new}", f"INSERT INTO {table} SELECT * FROM was", "DROP TABLE was"]
-    text = "UPDATE sqlite_master SET sql = "
-    roots = f"(SELECT rootpage FROM sqlite_master WHERE name = '{other}' AND type = 'table')"
-    scripts: list[list[str]] = [
-        [line.format(new=f"CREATE TABLE {table} ({columns})") for line in again],
-        [line.format(new=f"CREATE TABLE {table} ({columns})") for line in again]
-        + [f"INSERT INTO {table} SELECT * FROM {table} LIMIT {rng.choice((1, 3, 1000))}"],
-        [f"UPDATE sqlite_master SET rootpage = {roots} WHERE name = '{table}'"],
-        [f"UPDATE sqlite_master SET rootpage = {rng.choice((0, 1, 2, 3, 1000, -1))} WHERE name = '{table}'"],
-        [f"{text}replace(sql, 'NOT NULL', '') WHERE name = '{table}'"],
-        [f"{text}replace(sql, 'WITHOUT ROWID', '') WHERE name = '{table}'"],
-        [f"{text}replace(sql, 'NOT NULL', 'NOT NULL DEFAULT 7') WHERE name = '{table}'"],
-        [f"{text}replace(sql, 'NOT NULL', 'NOT NULL CHECK (randomblob(9))') WHERE name = '{table}'"],
-        [f"{text}replace(sql, 'NOT NULL', 'COLLATE NOCASE NOT NULL') WHERE name = '{table}'"],
-        [f"{text}replace(sql, 'INTEGER', 'TEXT') WHERE name = '{table}'"],
-        [f"{text}replace(sql, 'PRIMARY KEY', '') WHERE name = '{table}'"],
-        [f"{text}'CREATE TABLE {table} (' WHERE name = '{table}'"],
-        [f"{text}NULL WHERE name = '{table}'"],
-        [f"UPDATE sqlite_master SET name = '{other}' WHERE name = '{table}'"],
-        [f"UPDATE sqlite_master SET type = 'view' WHERE name = '{table}'"],
-        [f"CREATE INDEX more ON {table} ({columns})"],
-        ["CREATE TABLE more (a)"],
-        [f"CREATE VIEW more AS SELECT * FROM {table}"],
-        [f"CREATE TRIGGER more AFTER INSERT ON {table} BEGIN SELECT 1; END"],
-        ["ANALYZE"],
-        [f"ALTER TABLE {table} ADD COLUMN more"],
-        [f"ALTER TABLE {table} ADD COLUMN more AS (1)"],
-        ["PRAGMA user_version = 77", "PRAGMA application_id = 77"],
-        ["PRAGMA auto_vacuum = FULL", "VACUUM"],
-        [f"PRAGMA page_size = {rng.choice((512, 1024, 65536))}", "VACUUM"],
-        ["DELETE FROM sqlite_master"],
-    ]
-    script = rng.choice(scripts)
-
-    def change(index: sqlite3.Connection) -> None:
-        index.execute("PRAGMA writable_schema = ON")
-        for statement in script:
-            index.execute(statement)
-
-    parts.change_index(change)
-    return "; ".join(script), False
+def index_columns(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
+    """Changes the columns: their bytes, lengths and numbers of rows, and their order."""
+    if rng.random() < 0.15:
+        told = rng.choice(_RAW_CHANGES)(parts, rng)
+        return told, False
+    groups = cut(parts.columns)
+    told = "; ".join(rng.choice(_COLUMN_CHANGES)(groups, rng) for _ in range(rng.choice((1, 1, 1, 2, 4))))
+    parts.columns = join(groups)
+    return told, False
 
 
-def index_pages(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Changes bytes of SQLite's pages: cells, pointers, types, varints, the header, the freelist."""
-    if rng.random() < 0.25:  # small pages give trees of several levels, and overflow pages
-        size = rng.choice((512, 1024))
-        parts.change_index(lambda index: index.executescript(f"PRAGMA page_size = {size}; VACUUM"))
-    image = bytearray(parts.image)
-    told = [rng.choice(_PAGE_CHANGES)(image, rng) for _ in range(rng.choice((1, 1, 1, 2, 4)))]
-    parts.image = bytes(image)
-    return "; ".join(told), False
+def _any_column(groups: dict[str, Group], rng: random.Random) -> tuple[str, str]:
+    """Returns a group and one of its columns, which is not empty if possible."""
+    places = [(group, name) for group, found in groups.items() for name in found.columns]
+    full = [(group, name) for group, name in places if groups[group].columns[name]]
+    return rng.choice(full if full and rng.random() < 0.9 else places)
 
 
-def _page_size(image: bytearray) -> int:
-    size = int.from_bytes(image[16:18], "big")
-    size = 65536 if size == 1 else size
-    return size if size >= 512 and size & (size - 1) == 0 else 4096
+def _column_bytes(groups: dict[str, Group], rng: random.Random) -> str:
+    group, name = _any_column(groups, rng)
+    column = bytearray(groups[group].columns[name])
+    for _ in range(rng.choice((1, 1, 2, 20)) if column else 0):
+        at = rng.randrange(len(column))
+        column[at] = rng.choice((0, 1, 2, 0x7F, 0x80, 0x81, 0xFE, 0xFF, column[at] ^ 1, rng.randrange(256)))
+    groups[group].columns[name] = bytes(column)
+    return f"bytes of {group}.{name}"
 
 
-def _page(image: bytearray, rng: random.Random, kinds: tuple[int, ...] = ()) -> tuple[int, int, int]:
-    """Returns a random page, of these types if there is one: its number, its offset, and the offset of its header."""
-    size = _page_size(image)
-    pages = list(range(1, max(len(image) // size, 1) + 1))
-    rng.shuffle(pages)
-    header = [(page, (page - 1) * size, (page - 1) * size + (100 if page == 1 else 0)) for page in pages]
-    fitting = [places for places in header if places[2] < len(image) and image[places[2]] in kinds]
-    return (fitting or header)[0]
+def _column_length(groups: dict[str, Group], rng: random.Random) -> str:
+    group, name = _any_column(groups, rng)
+    column = groups[group].columns[name]
+    more = rng.choice((b"\0", b"\1", b"\x80", b"\xff" * 9 + b"\1", b"name\0", rng.randbytes(100)))
+    at = rng.randrange(len(column) + 1)
+    kind = rng.choice(("shorter", "longer", "empty", "twice"))
+    groups[group].columns[name] = {
+        "shorter": column[:at],
+        "longer": column[:at] + more + column[at:],
+        "empty": b"",
+        "twice": column * 2,
+    }[kind]
+    return f"{group}.{name} is {kind}"
 
 
-def _cells(image: bytearray, header: int) -> list[int]:
-    """Returns the offsets of the pointers to the cells of a page."""
-    first = header + (12 if image[header] in (2, 5) else 8)
-    count = int.from_bytes(image[header + 3 : header + 5], "big")
-    return [first + 2 * number for number in range(min(count, 2000)) if first + 2 * number + 2 <= len(image)]
+def _num_rows(groups: dict[str, Group], rng: random.Random) -> str:
+    group = groups[name := rng.choice(list(groups))]
+    near = (group.num_rows + 1, max(group.num_rows - 1, 0), 2 * group.num_rows)
+    group.num_rows = rng.choice((*near, 0, 1, 1 << 20, 1 << 32, (1 << 63) - 1, (1 << 64) - 1))
+    return f"{name} has {group.num_rows} rows"
 
 
-def _page_field(image: bytearray, rng: random.Random) -> str:
-    page, _, header = _page(image, rng, (2, 5, 10, 13))
-    start, width = rng.choice(((0, 1), (1, 2), (3, 2), (3, 2), (5, 2), (7, 1), (8, 4)))
-    old = int.from_bytes(image[header + start : header + start + width], "big")
-    value = rng.choice((0, 1, 2, 5, 10, 13, old + 1, old - 1, 0xFF, 0xFFFF, 0xFFFFFFFF, rng.getrandbits(32)))
-    image[header + start : header + start + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "big")
-    return f"page {page}: {width} bytes at {start} of its header are {value}"
+def _another_value(groups: dict[str, Group], rng: random.Random) -> str:
+    """Replaces a number of a column, and keeps the structure of the column."""
+    group, name = _any_column(groups, rng)
+    rows = groups[group].num_rows
+    at, value = rng.randrange(max(rows, 1)), rng.choice((*(number % (1 << 64) for number in _NUMBERS), (1 << 64) - 1))
+    values = [rng.choice((0, 0, 0, 1, 2, 100)) for _ in range(rows)]
+    values[at : at + 1] = [value] if rows else []
+    groups[group].columns[name] = numbers(*values)
+    return f"{group}.{name} has other numbers, and {value} in row {at}"
 
 
-def _cell_pointer(image: bytearray, rng: random.Random) -> str:
-    page, start, header = _page(image, rng, (2, 5, 10, 13))
-    cells = _cells(image, header)
-    if not cells:
-        return "nothing"
-    at, other = rng.choice(cells), rng.choice(cells)
-    kind = rng.choice(("swap", "same", "random"))
-    if kind == "swap":
-        image[at : at + 2], image[other : other + 2] = image[other : other + 2], image[at : at + 2]
-    elif kind == "same":
-        image[at : at + 2] = image[other : other + 2]
-    else:
-        image[at : at + 2] = rng.choice((0, 8, at - start, 0xFFFF, rng.randrange(65536))).to_bytes(2, "big")
-    return f"page {page}: {kind} of cell pointers"
+def _exchange_columns(groups: dict[str, Group], rng: random.Random) -> str:
+    (first, name), (second, other) = _any_column(groups, rng), _any_column(groups, rng)
+    columns = groups[first].columns, groups[second].columns
+    columns[0][name], columns[1][other] = columns[1][other], columns[0][name]
+    return f"{first}.{name} and {second}.{other} are exchanged"
 
 
-def _child(image: bytearray, rng: random.Random) -> str:
-    """Replaces a child of an interior page by the page itself, its parent, or a child that it already has."""
-    page, start, header = _page(image, rng, (2, 5))
-    if image[header] not in (2, 5):
-        return _page_field(image, rng)
-    places = [header + 8, *(start + int.from_bytes(image[at : at + 2], "big") for at in _cells(image, header))]
-    places = [at for at in places if at + 4 <= len(image)]
-    num_pages = len(image) // _page_size(image)
-    same = image[rng.choice(places) :][:4]
-    value = (
-        int.from_bytes(same, "big")
-        if rng.random() < 0.4
-        else rng.choice((0, 1, page, rng.randint(1, num_pages), 1 << 31))
-    )
-    changed = places if rng.random() < 0.2 else [rng.choice(places)]
-    for at in changed:
-        image[at : at + 4] = value.to_bytes(4, "big")
-    return f"page {page}: {len(changed)} children are page {value}"
+def _cut_columns(parts: TakenApart, rng: random.Random) -> str:
+    at = rng.randrange(1, len(parts.columns))
+    parts.columns = parts.columns[:at]
+    return f"columns cut off at {at}"
 
 
-def _cell_bytes(image: bytearray, rng: random.Random) -> str:
-    """Changes bytes near the beginning of a cell, which are varints of sizes and types."""
-    page, start, header = _page(image, rng, (2, 5, 10, 13))
-    cells = _cells(image, header)
-    if not cells:
-        return "nothing"
-    at = (
-        start + int.from_bytes(image[(cell := rng.choice(cells)) : cell + 2], "big") + rng.choice((0, 1, 2, 3, 4, 5, 8))
-    )
-    if at >= len(image):
-        return "nothing"
-    value = rng.choice((0, 1, 7, 8, 9, 10, 11, 12, 13, 0x7F, 0x80, 0x81, 0xFF, image[at] ^ 1, image[at] + 2 & 0xFF))
-    image[at : at + 1] = bytes([value]) * rng.choice((1, 1, 1, 9) if at + 9 < len(image) else (1,))
-    return f"page {page}: the byte at {at - start} is {value}"
+def _more_columns(parts: TakenApart, rng: random.Random) -> str:
+    parts.columns += rng.choice((b"\0", b"\0\0", bytes(1000), rng.randbytes(10)))
+    return "bytes after the columns"
 
 
-def _whole_page(image: bytearray, rng: random.Random) -> str:
-    size = _page_size(image)
-    first, start, _ = _page(image, rng)
-    second, other, _ = _page(image, rng)
-    kind = rng.choice(("copied to", "exchanged with", "zeros, not"))
-    old = bytes(image[start : start + size])
-    if kind == "exchanged with":
-        image[start : start + size] = image[other : other + size]
-    image[other : other + size] = bytes(len(old)) if kind == "zeros, not" else old
-    return f"page {first} is {kind} page {second}"
+def _any_bytes(parts: TakenApart, rng: random.Random) -> str:
+    columns = bytearray(parts.columns)
+    at = rng.randrange(len(columns))
+    columns[at : at + rng.choice((0, 1, 1, 5))] = rng.choice((b"", b"\xff" * 10, rng.randbytes(rng.choice((1, 4, 20)))))
+    parts.columns = bytes(columns) or b"\0"
+    return f"random bytes at {at}"
 
 
-def _database_header(image: bytearray, rng: random.Random) -> str:
-    start, width = rng.choice(
-        (
-            (0, 1),
-            (16, 2),
-            (18, 1),
-            (19, 1),
-            (20, 1),
-            (21, 1),
-            (22, 1),
-            (24, 4),
-            (28, 4),
-            (32, 4),
-            (36, 4),
-            (40, 4),
-            (44, 4),
-            (48, 4),
-            (52, 4),
-            (56, 4),
-            (60, 4),
-            (64, 4),
-            (68, 4),
-            (72, 4),
-            (92, 4),
-            (96, 4),
-        )
-    )
-    old = int.from_bytes(image[start : start + width], "big")
-    value = rng.choice((0, 1, 2, 3, 512, 4096, old + 1, old - 1, old * 2, 0xFF, 0xFFFFFFFF, rng.getrandbits(32)))
-    image[start : start + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "big")
-    return f"{width} bytes at {start} of the database are {value}"
-
-
-def _any_bytes(image: bytearray, rng: random.Random) -> str:
-    at = rng.randrange(rng.choice((100, 512, len(image))))
-    size = rng.choice((1, 1, 1, 4, 20))
-    image[at : at + size] = rng.randbytes(min(size, len(image) - at))
-    return f"{size} random bytes at {at}"
-
-
-def _length(image: bytearray, rng: random.Random) -> str:
-    size = _page_size(image)
-    if rng.random() < 0.5:
-        del image[len(image) - rng.choice((1, 100, size, 2 * size)) :]
-        image.extend(bytes(max(512 - len(image), 0)))
-    else:
-        image.extend(bytes(rng.choice((1, 100, size, 5 * size))))
-    if rng.random() < 0.5:
-        struct.pack_into(">I", image, 28, len(image) // size)
-    return f"the database has {len(image)} bytes"
-
-
-_PAGE_CHANGES = [_page_field] * 3 + [_cell_pointer] * 3 + [_child] * 3 + [_cell_bytes] * 4
-_PAGE_CHANGES += [_whole_page, _database_header, _database_header, _any_bytes, _any_bytes, _length]
+_COLUMN_CHANGES = [_column_bytes] * 5 + [_column_length] * 3 + [_num_rows] + [_another_value] * 4 + [_exchange_columns]
+_RAW_CHANGES = [_cut_columns, _more_columns, _any_bytes, _any_bytes]
 
 
 def _shown(value: object) -> str:

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 from oracle.archive import BLOCK_FIELDS, FOOTER_FIELDS, HEADER_FIELDS, SUPERBLOCK_FIELDS
 from xxhash import xxh3_64, xxh3_64_intdigest
 
-from gompfs.format import NUM_COPIES, TrailerPosition, align, encode_image, find_newest
+from gompfs._native.index import columns_of
+from gompfs.errors import CorruptIndexError
+from gompfs.format import NUM_COPIES, TrailerPosition, align, encode_columns, find_newest
+from gompfs.index.image import build_image
 
 _MASK = (1 << 64) - 1
 _MAX_STEPS = 5000  # steps of 1,000 SQLite instructions
@@ -69,17 +72,17 @@ class BytesFile:
 
 @dataclass
 class TakenApart:
-    """The parts of an archive. `data` is everything before the newest index, `image` is the index.
+    """The parts of an archive. `data` is everything before the newest index, `columns` are those of the index.
 
     `start` is the offset of the header of the newest generation, or 0; `previous` that of the footer before.
     """
 
     data: bytearray
-    image: bytes
+    columns: bytes
     generation: int
     start: int
     previous: int
-    after_image: list[Callable[[bytes], bytes]] = field(default_factory=list)
+    after_index: list[Callable[[bytes], bytes]] = field(default_factory=list)
     """Changes of the whole file that are made after all checksums, such as cuts and tails."""
     odd_footer: dict[str, int] = field(default_factory=dict)
     """Fields of the footers that differ from what the parts imply."""
@@ -94,19 +97,19 @@ class TakenApart:
         newest = find_newest(BytesFile(content))  # type: ignore[arg-type]
         found = newest.footer
         data = bytearray(content[: newest.data_end])
-        return cls(data, bytes(newest.image), found.generation, found.start, found.previous_footer)
+        return cls(data, bytes(newest.columns), found.generation, found.start, found.previous_footer)
 
     def build(self) -> bytes:
         """Returns the archive made of these parts."""
         self.data += bytes(-len(self.data) % 16)
-        stored = encode_image(self.image, self.block_size if 1 << 14 <= self.block_size <= 1 << 20 else 1 << 16)
+        stored = encode_columns(self.columns, [])
         position = TrailerPosition(len(self.data), len(stored))
         content = bytearray(self.data)
         for copy in range(NUM_COPIES):
             content += stored.ljust(align(len(stored), 16), b"\0") + self._footer(copy, position, len(stored))
         self._pin(content, position)
         changed = bytes(content)
-        for change in self.after_image:
+        for change in self.after_index:
             changed = change(changed)
         return changed
 
@@ -117,8 +120,8 @@ class TakenApart:
             "start": self.start,
             "index_offset": position.copy_offset(copy),
             "index_size": stored_size,
-            "image_size": len(self.image),
-            "index_xxh3": xxh3_64_intdigest(self.image),
+            "columns_size": len(self.columns),
+            "index_xxh3": xxh3_64_intdigest(self.columns),
             "previous": self.previous,
             "reserved": 0,
         }
@@ -145,11 +148,13 @@ class TakenApart:
     # The index
 
     def change_index(self, change: Callable[[sqlite3.Connection], None]) -> None:
-        """Changes the database. Raises sqlite3.Error."""
+        """Changes the rows. Raises sqlite3.Error, also if a value has another type than its column."""
         connection = self._connect()
         try:
             change(connection)
-            self.image = connection.serialize()
+            self.columns, _ = columns_of(connection.serialize())
+        except ValueError as error:
+            raise sqlite3.IntegrityError(str(error)) from error
         finally:
             connection.close()
 
@@ -164,7 +169,10 @@ class TakenApart:
     def _connect(self) -> sqlite3.Connection:
         """Opens the database. Statements end with an error if an earlier mutation has made them endless."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
-        connection.deserialize(self.image)
+        try:
+            connection.deserialize(build_image(self.columns))
+        except CorruptIndexError as error:
+            raise sqlite3.DatabaseError(str(error)) from error
         steps = itertools.count()
         connection.set_progress_handler(lambda: next(steps) > _MAX_STEPS, 1000)
         return connection

@@ -8,7 +8,6 @@ does not check.
 from __future__ import annotations
 
 import functools
-import sqlite3
 import stat
 import struct
 from bisect import bisect_right
@@ -21,6 +20,7 @@ from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.codec import BlockStatus, Codec
 from oracle.grammar import split_words
+from oracle.index_columns import IndexTables, read_columns
 from oracle.part_heads import PartHeads, SegmentHeads
 from oracle.payload import PayloadError, decode_payload
 from oracle.tadoc import Part, decode_tadoc
@@ -34,7 +34,7 @@ FOOTER_FIELDS = struct.Struct("<8sII16sQQQQQQQ")
 MAX_SIZE = 8 << 20  # of files whose content is read, in bytes
 _MAX_ENTRIES = 200_000
 _MAX_PATHS_SIZE = 32 << 20
-_MAX_STEPS = 20_000  # steps of 1,000 SQLite instructions
+_MAX_COLUMNS = 32 << 20  # bytes
 _DICTIONARY_KIND = 3  # of parts
 _WITH_DICTIONARY = (Codec.STORED, Codec.GOMPRESSO_BIT_DICTIONARY)  # codecs of the blocks of such parts
 _HEAD = 8192  # the first bytes, which decide whether a file is binary
@@ -165,9 +165,7 @@ def read_archive(content: bytes) -> Reading:
     """Reads an archive that ends with its trailers. Raises OracleError."""
     try:
         return _read(content)
-    except sqlite3.OperationalError as error:
-        raise (TooMuchError if str(error) == "interrupted" else OracleError)(str(error)) from error
-    except (sqlite3.Error, struct.error, ValueError, TypeError, OverflowError, MemoryError) as error:
+    except (struct.error, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise OracleError(str(error)) from error
 
 
@@ -180,17 +178,7 @@ def _read(content: bytes) -> Reading:
     _, version, block_size, *_ = SUPERBLOCK_FIELDS.unpack_from(content)
     if version != 2:
         raise OracleError("another format version")
-    image = _newest_image(content, block_size)
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.deserialize(image)
-        steps = iter(range(_MAX_STEPS))
-        connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
-        if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-            raise OracleError("the pages of the index contradict each other")
-        return _read_tables(connection, content, block_size)
-    finally:
-        connection.close()
+    return _read_tables(read_columns(_newest_columns(content)), content, block_size)
 
 
 def _chain(content: bytes) -> list[tuple[int, int, int]]:
@@ -215,8 +203,8 @@ def _chain(content: bytes) -> list[tuple[int, int, int]]:
     return found
 
 
-def _newest_image(content: bytes, block_size: int) -> bytes:
-    """Returns the image of the newest index."""
+def _newest_columns(content: bytes) -> bytes:
+    """Returns the columns of the newest index."""
     chain = _chain(content)
     if not chain:
         raise OracleError("no generation")
@@ -229,62 +217,55 @@ def _newest_image(content: bytes, block_size: int) -> bytes:
         raw = content[begin + rounded : begin + rounded + 96]
         if len(raw) < 96 or xxh3_64_intdigest(raw[:88]) != int.from_bytes(raw[88:], "little"):
             continue
-        *fields, image_size, image_xxh3, before, reserved = FOOTER_FIELDS.unpack_from(raw)
+        *fields, columns_size, columns_xxh3, before, reserved = FOOTER_FIELDS.unpack_from(raw)
         if fields != [b"GOMPEND2", len(chain), copy, content[16:32], start, begin, size]:
             continue
-        if reserved or before != previous or image_size > 341 * size:
+        if reserved or before != previous or columns_size > 341 * size:
             continue
-        image = _image_of(content[begin : begin + size], image_size, block_size)
-        if image and xxh3_64_intdigest(image) == image_xxh3:
-            return image
+        columns = _columns_of(content[begin : begin + size], columns_size)
+        if columns and xxh3_64_intdigest(columns) == columns_xxh3:
+            return columns
     raise OracleError("no whole copy of the index")
 
 
-def _image_of(stored: bytes, size: int, block_size: int) -> bytes | None:
+def _columns_of(stored: bytes, size: int) -> bytes | None:
     """Returns the content of blocks that lie one after another, or None if they are not whole or have another size."""
-    image, end = b"", 0
-    while len(image) < size:
+    if size > _MAX_COLUMNS:
+        raise TooMuchError("the index is large")
+    columns, end = b"", 0
+    while len(columns) < size:
         begin = -(-end // 16) * 16
         end = begin + BLOCK_HEADER_SIZE + int.from_bytes(stored[begin + 8 : begin + 12], "little")
-        block = _decoded(stored[begin:end], min(block_size, size - len(image)))
-        if block is None or end > len(stored):
+        uncompressed_size = int.from_bytes(stored[begin + 12 : begin + 16], "little")
+        if end > len(stored) or uncompressed_size > 341 * (end - begin - BLOCK_HEADER_SIZE):
             return None
-        image += block[0]
-    return image if end == len(stored) else None
+        block = _decoded(stored[begin:end], uncompressed_size)
+        if not uncompressed_size or block is None:
+            return None
+        columns += block[0]
+    return columns if end == len(stored) and len(columns) == size else None
 
 
-def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int) -> Reading:
-    reading = Reading()
-    for row in connection.execute("SELECT ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target FROM inode"):
-        _check(row[:8], int)
-        _check(row[8:], bytes, type(None))
-        reading.inodes[row[0]] = Entry(*row)
-    for parent, name, ino in connection.execute("SELECT parent, name, ino FROM dirent"):
-        _check((parent, ino), int)
-        _check((name,), bytes)
+def _read_tables(tables: IndexTables, content: bytes, block_size: int) -> Reading:
+    reading = Reading(inodes={row[0]: Entry(*row) for row in tables.inode})
+    for parent, name, ino in tables.dirent:
         reading.children.setdefault(parent, []).append((name, ino))
-    for ino, *extent in connection.execute("SELECT ino, file_offset, stream_offset, size FROM extent"):
-        _check((ino, *extent), int)
+    for ino, *extent in tables.extent:
         reading.extents.setdefault(ino, []).append(tuple(extent))
-    reading.binary = {ino for (ino,) in connection.execute("SELECT ino FROM binary_file")}
-    meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-    reading.words = meta.get("words", "whitespace")
-    _read_parts(connection, content, block_size, reading)
+    reading.binary = {ino for (ino,) in tables.binary_file}
+    reading.words = dict(tables.meta).get("words", "whitespace")
+    _read_parts(tables, content, block_size, reading)
     return reading
 
 
-def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int, reading: Reading) -> None:
+def _read_parts(tables: IndexTables, content: bytes, block_size: int, reading: Reading) -> None:
     """Reads the blocks of the stream."""
     start = 0
     heads = []
-    words = _section_places(connection, "words", block_size)
-    columns = "archive_offset, compressed_sizes, part_sizes, heads_offset, head_sizes, part_kinds, number"
-    rows = connection.execute(f"SELECT {columns} FROM segment ORDER BY number")
-    for offset, packed, part_sizes, heads_offset, head_sizes, kinds, number in rows:
+    words = _section_places(tables, "words", block_size)
+    for number, _, offset, packed, _, kinds, part_sizes, heads_offset, head_sizes in tables.segment:
         first_blocks = [len(reading.blocks)]
         of_heads = struct.unpack(f"<{len(head_sizes) // 4}I", head_sizes)
-        if len(of_heads) * 8 != len(part_sizes):
-            raise OracleError("a segment has not as many heads as parts")
         sizes = iter(struct.unpack(f"<{len(packed) // 4}I", packed))
         for part_size in struct.unpack(f"<{len(part_sizes) // 8}Q", part_sizes):
             for begin in range(0, part_size, block_size):
@@ -301,38 +282,31 @@ def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int,
             offsets, places = _consecutive(heads_offset, of_heads), words.get(number, ([], (), ()))
             heads.append(SegmentHeads(first_blocks, offsets, of_heads, uses_dictionary, places))
     if heads:
-        dictionary = _section_places(connection, "dictionary", block_size).get(0, ([], (), ()))[:2]
+        dictionary = _section_places(tables, "dictionary", block_size).get(0, ([], (), ()))[:2]
         reading._heads = PartHeads(heads, dictionary, lambda offset, size: content[offset : offset + size], 1 << 24)
     reading._starts = [block[0] for block in reading.blocks]
 
 
 def _section_places(
-    connection: sqlite3.Connection, kind: str, block_size: int
+    tables: IndexTables, wanted: str, block_size: int
 ) -> dict[int, tuple[list[int], tuple[int, ...], list[int]]]:
     """Returns offset, stored size and uncompressed size of each block of the sections of a kind, by segment."""
     places = {}
-    query = "SELECT segment, archive_offset, compressed_sizes, uncompressed_size FROM section WHERE kind = ?"
-    for segment, offset, packed, size in connection.execute(query, (kind,)):
-        sizes = struct.unpack(f"<{len(packed) // 4}I", packed)
-        uncompressed = [min(block_size, max(size - number * block_size, 0)) for number in range(len(sizes))]
-        places[segment] = _consecutive(offset, sizes), sizes, uncompressed
+    for segment, kind, size, offset, packed in tables.section:
+        if kind == wanted:
+            sizes = struct.unpack(f"<{len(packed) // 4}I", packed)
+            uncompressed = [min(block_size, max(size - number * block_size, 0)) for number in range(len(sizes))]
+            places[segment] = _consecutive(offset, sizes), sizes, uncompressed
     return places
 
 
 def _consecutive(offset: int, sizes: Iterable[int]) -> list[int]:
     """Returns the offsets of blocks that lie one after another."""
-    if offset < 0:
-        raise OracleError("blocks lie before the beginning of the file")
     offsets = []
     for size in sizes:
         offsets.append(offset)
         offset = -(-(offset + size) // 16) * 16
     return offsets
-
-
-def _check(values: Iterable[object], *kinds: type) -> None:
-    if any(type(value) not in kinds for value in values):
-        raise OracleError("a row has values of other types than its table")
 
 
 @functools.lru_cache(20_000)

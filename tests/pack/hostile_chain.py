@@ -12,6 +12,7 @@ from uuid import UUID
 from oracle.block import build_block
 from xxhash import xxh3_64_intdigest
 
+from gompfs._native.index import columns_of
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
@@ -20,7 +21,7 @@ from gompfs.format import (
     GenerationHeader,
     TrailerPosition,
     align,
-    encode_image,
+    encode_columns,
 )
 
 BLOCK_SIZE = 64 << 10
@@ -52,14 +53,14 @@ def hostile_chain(
     stored_at = {block_offset: evil}
     next_offset, ends = block_offset + len(evil), []
     for generation in (first, first + 1):
-        image = _evil_image(block_offset, len(evil))
-        stored = encode_image(image, BLOCK_SIZE)
+        columns = _evil_columns(block_offset, len(evil))
+        stored = encode_columns(columns, [])
         position = TrailerPosition(align(next_offset, 16), len(stored))
         for copy in range(NUM_COPIES):
             offset = position.copy_offset(copy)
             stored_at[offset] = stored.ljust(align(len(stored), 16), b"\0")
-            sizes = len(stored), len(image)
-            checksum = xxh3_64_intdigest(image)
+            sizes = len(stored), len(columns)
+            checksum = xxh3_64_intdigest(columns)
             footer = Footer(generation, copy, uuid, start, offset, *sizes, checksum, previous_footer)
             stored_at[position.footer_offset(copy)] = footer.to_bytes()
             ends.append(position.copy_end(copy))
@@ -75,7 +76,7 @@ def hostile_chain(
     return HostileChain(bytes(content), ends)
 
 
-def _evil_image(archive_offset: int, compressed_size: int) -> bytes:
+def _evil_columns(archive_offset: int, compressed_size: int) -> bytes:
     """Returns the index of an archive with a setuid-root program, whose content is the block at `archive_offset`."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.executescript(resources.files("gompfs.index").joinpath("schema.sql").read_text())
@@ -88,9 +89,9 @@ def _evil_image(archive_offset: int, compressed_size: int) -> bytes:
         "INSERT INTO segment VALUES (0, 0, ?, ?, x'00', x'00', ?, 0, zeroblob(4))",
         (archive_offset, compressed_size.to_bytes(4, "little"), len(EVIL_CONTENT).to_bytes(8, "little")),
     )
-    image = connection.serialize()
+    columns, _ = columns_of(connection.serialize())
     connection.close()
-    return image
+    return columns
 
 
 def payload_offset(block_offset: int) -> int:

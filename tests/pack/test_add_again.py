@@ -299,14 +299,11 @@ def test_damaged_contents_are_stored_anew(tree: Path, archive: Path, codec: Code
     [
         "stream_offset = stream_offset + 1000000000",
         "stream_offset = 9223372036854775807",
-        "stream_offset = -1",
         "file_offset = file_offset + 1",
-        "file_offset = file_offset - 5",
         "file_offset = 9223372036854775807 - file_offset",
         "size = size + 1",
         "size = 9223372036854775807",
         "size = 0",
-        "size = -1",
     ],
 )
 def test_impossible_extents_are_not_taken_over(tree: Path, archive: Path, codec: Codec, forged: str) -> None:

@@ -26,6 +26,7 @@ from gompfs.codec.block import Buffer
 from gompfs.engine import select_engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import PackError, UnreadableFileError
+from gompfs.index.image import build_image
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
 from gompfs.pack.new_file import TemporaryIndex
@@ -382,8 +383,9 @@ def test_a_new_index_is_not_taken_for_stale(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(tempfile, "mkstemp", create_and_lose)
     with TemporaryIndex() as index:
-        image = index.finish()
-    assert image.startswith(b"SQLite format 3\0")
+        columns, ends = index.finish()
+    assert ends[-1] == len(columns)
+    assert build_image(columns)[:15] == b"SQLite format 3"
     assert len(created) == 2
     assert list(tmp_path.iterdir()) == []
 

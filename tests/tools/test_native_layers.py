@@ -17,7 +17,7 @@ NATIVE = {
     "common": set(),
     "codec/parse": {"common", "shared"},
     "codec": {"common", "codec/parse", "shared"},
-    "index": set(),
+    "index": {"common"},
     "sources": {"common"},
     "text": {"common", "codec", "shared"},
     "statistics": {"common", "text"},

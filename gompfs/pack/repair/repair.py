@@ -95,7 +95,7 @@ def _intact_footer(file: LocalFile, superblock: Superblock, link: Link, copy: in
     """Returns the footer of a copy of an index if the copy is intact."""
     try:
         footer = read_footer(file, superblock, link, copy)
-        read_copy(file, superblock, footer)
+        read_copy(file, footer)
     except CorruptIndexError:
         return None
     return footer

@@ -1,0 +1,82 @@
+// The columns of an index and the SQLite image that is built from them, in gompfs._native.index.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
+#include "bindings/held_bytes.h"
+#include "bindings/held_file_rows.h"
+#include "bindings/types.h"
+#include "index/image.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+nb::memoryview image_of(const py::Buffer& columns,
+                        const std::vector<std::pair<std::string, std::string>>& tables) {
+    const BufferView view(columns, PyBUF_SIMPLE);
+    std::vector<TableStatement> statements;
+    for (const auto& [name, sql] : tables) {
+        statements.push_back({name, sql});
+    }
+    auto image = std::make_shared<LargeVector<std::uint8_t>>();
+    {
+        const nb::gil_scoped_release release;
+        *image = build_image(view.bytes(), statements);
+    }
+    return view_of({image->data(), image->size(), true, image});
+}
+
+std::pair<nb::bytes, std::vector<std::uint64_t>> columns_of(const py::Buffer& image) {
+    const BufferView view(image, PyBUF_SIMPLE);
+    StoredColumns columns;
+    {
+        const nb::gil_scoped_release release;
+        columns = columns_of_image(view.bytes());
+    }
+    return {nb::bytes(reinterpret_cast<const char*>(columns.bytes.data()), columns.bytes.size()),
+            std::move(columns.ends)};
+}
+
+void read_files(HeldFileRows* self, const py::Buffer& columns) {
+    BufferView view(columns, PyBUF_SIMPLE);
+    FileRows rows;
+    {
+        const nb::gil_scoped_release release;
+        rows = read_file_rows(view.bytes());
+    }
+    new (self) HeldFileRows{std::move(view), std::move(rows)};
+}
+
+}  // namespace
+
+void bind_index_columns(nb::module_& index) {
+    index.def("image_of", &image_of, "columns"_a, "tables"_a,
+              "Returns the SQLite image for the columns of an index.\n\n"
+              "`tables` are the name of each table and the statement that creates it. Raises "
+              "ValueError, naming what is wrong, if the columns are damaged.");
+    index.def("columns_of", &columns_of, "image"_a,
+              "Returns the columns for the tables in a SQLite image, and where each column "
+              "ends.\n\n"
+              "The image must have been written by SQLite for this process. Raises ValueError if "
+              "it has values that the columns cannot store.");
+    nb::class_<HeldFileRows>(index, "FileRows",
+                             "The names, regular files and extents of an index: its tables dirent, "
+                             "inode and extent.")
+        .def("__init__", &read_files, "columns"_a,
+             "Reads the tables from the columns of an index. Raises ValueError if a field is "
+             "impossible. See native/index/file_rows.h.");
+}
+
+}  // namespace gompfs

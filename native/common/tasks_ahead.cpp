@@ -114,7 +114,9 @@ TasksAhead::Held TasksAhead::take_space(const Task& task, std::uint64_t size) {
                     const std::lock_guard lock(space->mutex);
                     space->size -= size;
                 }
-                space->changed.notify_all();
+                // Not all: with many threads and small results, waking them takes most of the time.
+                // A thread that is passed over is woken when its task is awaited, if not before.
+                space->changed.notify_one();
             }};
 }
 

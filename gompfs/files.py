@@ -23,10 +23,13 @@ from gompfs.errors import (
     SymlinkLoopError,
     display_path,
 )
+from gompfs.index.image import connect
 from gompfs.index.visited import VisitedDirectories
 from gompfs.model import Inode
 
 if TYPE_CHECKING:
+    import sqlite3
+
     import numpy as np
     import pyarrow
     from numpy.typing import NDArray
@@ -82,6 +85,13 @@ class ArchiveFiles:
     def __repr__(self) -> str:
         state = "closed archive" if self._archive.is_closed else "archive"
         return f"<{type(self).__name__} of the {state} {self._archive.path!r}>"
+
+    def sqlite(self) -> sqlite3.Connection:
+        """Returns a connection that reads a copy of the index as a SQLite database in memory, which the caller closes.
+
+        Its tables, such as `inode` and `dirent`, are those of docs/format.md, section 3.
+        """
+        return connect(self.archive.index_image())
 
     def exists(self, path: AnyPath) -> bool:
         """Returns whether a path exists; False for a dangling symbolic link."""

@@ -26,6 +26,7 @@ from gompfs.errors import (
 )
 from gompfs.forks import call_in_child
 from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, read_copy
+from gompfs.index.image import build_image
 from gompfs.index.reader import IndexReader
 from gompfs.model import (
     Extent,
@@ -178,6 +179,10 @@ class Archive(Entries):
     def file_rows(self) -> FileRows:
         """Returns the names, regular files and extents of the index. Raises CorruptIndexError."""
         return self.index.file_rows(self._columns or read_copy(self._file, self.footer))
+
+    def index_image(self) -> memoryview:
+        """Returns the bytes of a SQLite database with the rows of the index. Raises CorruptIndexError."""
+        return build_image(self._columns or read_copy(self._file, self.footer))
 
     def _inherit(self) -> None:
         """Prepare for use in a child of a fork: drop all state of the parent's threads. The file stays open."""

@@ -10,7 +10,7 @@ import click
 
 from gompfs.cli.output import human_size, print_json, print_line, ratio
 from gompfs.cli.parameters import archive_argument, json_option, opened
-from gompfs.errors import display_path
+from gompfs.errors import GompfsError, display_path
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -20,15 +20,34 @@ if TYPE_CHECKING:
 @click.command("info")
 @archive_argument
 @json_option
-def info_command(archive: str, *, as_json: bool) -> None:
+@click.option("--index", "database", metavar="FILE", help="Write the index to FILE instead, as a SQLite database.")
+@click.option("-f", "--force", is_flag=True, help="With --index: replace FILE if it exists.")
+def info_command(archive: str, *, as_json: bool, database: str | None, force: bool) -> None:
     """Show sizes, ratio, codecs, segments and sections of ARCHIVE."""
+    if database is not None and as_json:
+        raise click.UsageError("--index prints no JSON")
+    if database is None and force:
+        raise click.UsageError("--force needs --index")
     with opened(archive) as opened_archive:
+        if database is not None:
+            _write_index(opened_archive, database, force=force)
+            return
         facts = collect_facts(opened_archive)
     if as_json:
         print_json(facts)
         return
     for line in _lines(facts):
         print_line(line.encode())
+
+
+def _write_index(archive: Archive, target: str, *, force: bool) -> None:
+    """Write the index as a SQLite database. Raises GompfsError if the file exists, unless `force` is set."""
+    image = archive.index_image()
+    try:
+        with open(target, "wb" if force else "xb") as file:
+            file.write(image)
+    except FileExistsError:
+        raise GompfsError("the file exists; use --force to replace it", path=target) from None
 
 
 def collect_facts(archive: Archive) -> dict[str, Any]:

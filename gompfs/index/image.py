@@ -45,8 +45,7 @@ class IndexImage:
             raise
         try:
             with self._lock:
-                self._connection = _connect(image)
-                self._connection.execute("PRAGMA query_only = ON")
+                self._connection = connect(image)
         except _SQLITE_ERRORS as error:
             raise self.error(str(error)) from None
 
@@ -68,17 +67,21 @@ class IndexImage:
         return CorruptIndexError(f"the index is damaged: {reason}", archive=self._archive)
 
 
-def _connect(image: Buffer) -> sqlite3.Connection:
-    """Returns a connection to the database in `image`: in memory or, if it is too large for SQLite, in a file."""
+def connect(image: Buffer) -> sqlite3.Connection:
+    """Returns a connection that reads a copy of `image`: in memory or, if it is too large for SQLite, in a file.
+
+    Raises sqlite3.Error, MemoryError, or OSError if the disk is full.
+    """
     if len(image) > _MAX_IN_MEMORY:
         return _connect_to_file(image)
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
     connection.deserialize(image)
+    connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def _connect_to_file(image: Buffer) -> sqlite3.Connection:
-    """Returns a connection to a temporary file without a name. Raises OSError if the disk is full."""
+    """Returns a connection that reads a temporary file without a name. Raises OSError if the disk is full."""
     import tempfile  # here, since hardly any image is as large, and a mount starts faster without it
     from urllib.parse import quote
 

@@ -25,6 +25,7 @@ A file that has nothing to show does not exist.
 _EXAMPLES = {
     "README": "less README",
     "info": "cat info",
+    "index.sqlite": "sqlite3 'file:index.sqlite?immutable=1' 'SELECT COUNT(*) FROM inode'",
     "metrics": "grep requests metrics",
     "metrics.json": "python3 -m json.tool metrics.json",
     "binary-files": "wc -l binary-files",
@@ -45,6 +46,7 @@ _EXAMPLES = {
 }
 _HELP = {
     "README": "this text",
+    "index.sqlite": "the index as a SQLite database: names, attributes, extents and extended attributes of all entries",
     "metrics": "counters of the mount in the format of Prometheus: requests, bytes, caches, times",
     "metrics.json": "the same counters as JSON",
     "grep": "the lines that match a regular expression, as path:number:line; / is written %2F, and % is %25",
@@ -64,7 +66,7 @@ def readme() -> bytes:
         *(_entry(name, name, _help(name)) for name in listed),
         _title("Files that are opened by name"),
         _paragraph(_BY_NAME),
-        *(_entry(name, name, _help(name)) for name in tasks if name not in listed),
+        *(_entry(name, name, _help(name)) for name in ["index.sqlite", *tasks] if name not in listed),
         _title("Directories"),
         _paragraph(_DIRECTORIES),
         *(_entry(name, _form(name), _help(name)) for name in directories),

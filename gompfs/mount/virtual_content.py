@@ -27,6 +27,7 @@ METRICS = b"metrics"
 METRICS_JSON = b"metrics.json"
 INFO = b"info"
 README = b"README"
+INDEX = b"index.sqlite"
 TABLES = b"tables"
 SEARCH_SOCKET = b"search-socket"
 _SEARCH_MEMORY, _SEARCH_MEMORY_OF_THREAD = 256 << 20, 16 << 20  # for long lines and their matches, in all searches
@@ -68,6 +69,8 @@ class VirtualContent:
             from gompfs.mount.stats_readme import readme
 
             return FixedReport(readme())
+        if name == INDEX:
+            return FixedReport(bytes(self._archive.index_image()))
         if name == METRICS:
             return FixedReport(metrics(self._archive, self._served, self.answering).as_text())
         if name == METRICS_JSON:
@@ -100,7 +103,7 @@ def virtual_file_names() -> list[bytes]:
     """Returns the names of the files in `stats`."""
     from gompfs.statistics.tasks import NAMES
 
-    return sorted([*map(str.encode, NAMES), README, METRICS, METRICS_JSON, SEARCH_SOCKET])
+    return sorted([*map(str.encode, NAMES), README, INDEX, METRICS, METRICS_JSON, SEARCH_SOCKET])
 
 
 def listed_file_names() -> list[bytes]:

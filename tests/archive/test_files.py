@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -344,3 +345,17 @@ def test_errors_are_in_the_package() -> None:
     subprocess.run([sys.executable, "-P", "-c", code], check=True, env={**os.environ, "PYTHONPATH": PACKAGE_PARENT})
     with pytest.raises(AttributeError):
         gompfs.nothing  # noqa: B018
+
+
+def test_the_index_as_a_database(files: ArchiveFiles) -> None:
+    connection = files.sqlite()
+    names = {bytes(name) for (name,) in connection.execute("SELECT name FROM dirent WHERE parent = 1")}
+    assert names == set(files.listdir(b""))
+    sizes = connection.execute("SELECT SUM(size) FROM inode WHERE mode & 61440 = 32768").fetchall()
+    assert sizes == [(files.archive.index.totals()[1],)]
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        connection.execute("DELETE FROM inode")
+    connection.close()
+    files.close()
+    with pytest.raises(ValueError, match="closed"):
+        files.sqlite()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -256,3 +257,20 @@ def test_bench_decodes_text_in_parts(gompfs, tree, tmp_path):
     result = gompfs("bench", "--seconds", "0", archive)
     assert result.status == 1
     assert result.error_line == f"{archive}: block {block}: {BlockStatus.BAD_CHECKSUM.reason}"
+
+
+def test_info_writes_the_index_as_a_database(gompfs, archive, tmp_path):
+    assert gompfs("info", archive, "--index", "index.sqlite").output == b""
+    with sqlite3.connect(tmp_path / "index.sqlite") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        ((count,),) = connection.execute("SELECT COUNT(*) FROM dirent").fetchall()
+        connection.execute("DELETE FROM inode")
+    assert count == len(gompfs("ls", "-R", archive).lines)
+    refused = gompfs("info", archive, "--index", "index.sqlite")
+    assert (refused.status, refused.error_line) == (1, "index.sqlite: the file exists; use --force to replace it")
+    assert gompfs("info", archive, "--index", "index.sqlite", "-f").status == 0
+    with sqlite3.connect(tmp_path / "index.sqlite") as connection:
+        assert connection.execute("SELECT COUNT(*) FROM inode").fetchall() != [(0,)]
+    assert gompfs("info", archive, "-f").status == 2
+    assert gompfs("info", archive, "--index", "other", "--json").status == 2
+    assert gompfs("info", archive, "--index", "no/folder").status == 1

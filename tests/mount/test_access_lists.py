@@ -227,7 +227,7 @@ def test_malformed_lists_give_nobody_rights(mount, tmp_path: Path) -> None:
     assert not mounted.logged().count("Traceback")
 
 
-OF_ALL_FILES = ["wordcount", "word/secret", "grep/secret", "search-socket", "inverted_index"]
+OF_ALL_FILES = ["wordcount", "word/secret", "grep/secret", "search-socket", "inverted_index", "index.sqlite"]
 
 
 def test_statistics_are_refused_as_files_are(mount, tree: Path, tmp_path: Path) -> None:

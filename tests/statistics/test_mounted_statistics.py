@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -182,3 +183,13 @@ def test_concurrent_readers(tmp_path: Path, mounted_stats: Mount) -> None:
     head = subprocess.run(["head", "-n3", stats / "wordcount"], capture_output=True, check=True).stdout
     assert expected[0].startswith(head)
     assert head.count(b"\n") == 3
+
+
+def test_the_index_as_a_database(tree: Path, tmp_path: Path, mounted_stats: Mount) -> None:
+    stats = mounted_stats(pack(tmp_path / "a.gomp", tree))
+    assert "index.sqlite" not in os.listdir(stats)
+    connection = sqlite3.connect(f"file:{stats / 'index.sqlite'}?immutable=1", uri=True)
+    names = {bytes(name) for (name,) in connection.execute("SELECT name FROM dirent WHERE parent = 1")}
+    connection.close()
+    assert names == set(os.listdir(os.fsencode(tree)))
+    assert "index.sqlite" in (stats / "README").read_text()

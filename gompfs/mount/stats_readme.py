@@ -25,7 +25,7 @@ A file that has nothing to show does not exist.
 _EXAMPLES = {
     "README": "less README",
     "info": "cat info",
-    "index.sqlite": "sqlite3 'file:index.sqlite?immutable=1' 'SELECT COUNT(*) FROM inode'",
+    "index.sqlite": "head -c 15 index.sqlite",
     "metrics": "grep requests metrics",
     "metrics.json": "python3 -m json.tool metrics.json",
     "binary-files": "wc -l binary-files",
@@ -46,7 +46,7 @@ _EXAMPLES = {
 }
 _HELP = {
     "README": "this text",
-    "index.sqlite": "the index as a SQLite database: names, attributes, extents and extended attributes of all entries",
+    "index.sqlite": "the index as a SQLite database, for sqlite3 'file:index.sqlite?immutable=1': names and extents",
     "metrics": "counters of the mount in the format of Prometheus: requests, bytes, caches, times",
     "metrics.json": "the same counters as JSON",
     "grep": "the lines that match a regular expression, as path:number:line; / is written %2F, and % is %25",

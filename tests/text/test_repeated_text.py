@@ -86,3 +86,29 @@ def test_versions_take_little_space(tmp_path: Path) -> None:
             }
         sizes.append(archive.stat().st_size)
     assert sizes[1] < sizes[0] * 1.3
+
+
+@pytest.mark.parametrize("size", [8190, 8191, 8192, 8193, 16384, 16385, 100_000])
+def test_what_is_shared_may_be_as_long_as_a_rule(size: int, tmp_path: Path) -> None:
+    """One byte below, at and above the 8,192 bytes of a rule, and of two, in one part and across parts."""
+    shared = prose(110_000, 6)[:size]
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(4):
+        (tree / f"{number}").write_bytes(b"begin %d\n%s\nend %d\n" % (number, shared, number))
+    for part_size in (None, size * 3 // 2):
+        archive = tmp_path / f"{part_size}.gomp"
+        pack(archive, tree, codec=Codec.GOMPRESSO_TADOC, part_size=part_size)
+        with Archive(archive) as opened:
+            found = list_archive(opened)
+        assert {path: found[path].content for path in found} == {
+            path: item.content for path, item in list_directory(tree).items()
+        }
+
+
+@pytest.mark.parametrize("length", [254, 255, 256, 257, 513])
+def test_long_lines_are_several(length: int, tmp_path: Path) -> None:
+    """Lines of 255 bytes and more, which are looked at in pieces, repeat as short ones do."""
+    line = prose(1000, 7).replace(b"\n", b" ")[:length]
+    text = b"".join(b"%04d%s\n" % (number, line[4:]) for number in range(30))
+    assert part_sizes([text] * 4, tmp_path) == [4 * len(text)]

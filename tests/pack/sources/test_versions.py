@@ -70,6 +70,17 @@ def test_a_name_of_different_kinds() -> None:
     ]
 
 
+@pytest.mark.parametrize(("count", "sizes"), [(15, [15]), (16, [16]), (17, [16, 1]), (33, [16, 16, 1])])
+def test_the_number_of_directories_side_by_side(count: int, sizes: list[int]) -> None:
+    assert [len(step.names) for step in steps([(b"%03d" % number, FOLDER) for number in range(count)])] == sizes
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(7, [7, 7]), (8, [8, 8]), (9, [8, 8, 1, 1]), (17, [8, 8, 8, 8, 1, 1])])
+def test_the_number_of_names_at_once(count: int, sizes: list[int]) -> None:
+    files = [(b"%c" % (97 + number), FILE) for number in range(count)]
+    assert [len(step.names) for step in steps(files, files)] == sizes
+
+
 def test_no_more_directories_than_are_allowed() -> None:
     listing = [(b"%03d" % number, FOLDER) for number in range(40)]
     assert [len(step.names) for step in steps(listing, num_open=256)] == [16, 16, 8]

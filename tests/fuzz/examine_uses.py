@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Use = tuple[str, Callable[[], None]]
 _TABLES = ("wordcount", "term_vector", "sequence_count", "ranked_inverted_index", "tfidf", "inverted_index")
 _NO_SEARCH = ("no file was searched", "take too much memory")
-"""Errors that `grep` may give for a valid archive: it has no files, or a file of tebibytes of holes is one long line."""
+"""Errors that `grep` may give for a valid archive: it has no files, or tebibytes of holes are one long line."""
 _NUM_PATTERNS = 3
 _PATTERNS = ("", "the", "of.*the", "(?i)ALICE", r"\bto\b", "[a-c]$", "word", "x{3}")
 

@@ -6,6 +6,7 @@
 // again. A block that is cut off by the end of the file counts as damaged.
 #include "blocks/block_source.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,7 @@ std::vector<LoadedBlock> BlockSource::load(BlockCache& cache, std::uint64_t firs
         return blocks;
     }
     Batch batch(*work_);
+    announce_head(first);
     const Bytes run = read_run(positions);
     for (std::size_t index = 0; index < positions.size(); ++index) {
         const Position& position = positions[index];
@@ -187,6 +189,15 @@ std::vector<BlockSource::Position> BlockSource::neighbours(std::uint64_t first,
         positions.push_back(position);
     }
     return positions;
+}
+
+// Has the system read the head that a block needs while the block itself is read.
+void BlockSource::announce_head(std::uint64_t number) const {
+    const PartHeads::Range head = heads_->unread_head(number);
+    if (head.size != 0) {
+        posix_fadvise(descriptor_, static_cast<off_t>(head.archive_offset),
+                      static_cast<off_t>(head.size), POSIX_FADV_WILLNEED);
+    }
 }
 
 // Reads the compressed bytes of neighbouring blocks. The result is valid until the same thread

@@ -86,6 +86,7 @@ class BlockSource {
 
     Position position_of(std::uint64_t number) const;
     std::vector<Position> neighbours(std::uint64_t first, std::uint64_t end) const;
+    void announce_head(std::uint64_t number) const;
     Bytes read_run(const std::vector<Position>& positions) const;
     static Bytes block_of(Bytes run, const Position& position, const Position& first);
     BlockStatus decode(std::uint64_t number, Bytes block, MutableBytes content) const;

@@ -146,16 +146,22 @@ std::vector<PartHeads::Opened> PartHeads::open_all(std::span<const std::uint64_t
     return of_blocks;
 }
 
+PartHeads::Range PartHeads::unread_head(std::uint64_t block) {
+    const std::optional<Part> part = part_of(block);
+    if (!part || segments_[part->segment].uses_dictionary[part->number] != 0 || kept(*part)) {
+        return {};
+    }
+    const SegmentHeads& segment = segments_[part->segment];
+    const std::uint32_t size = segment.head_sizes[part->number];
+    return size <= kMaxHeadSize ? Range{segment.head_offsets[part->number], size} : Range{};
+}
+
 PartHeads::Opened PartHeads::open_part(const Part& part) {
     if (segments_[part.segment].uses_dictionary[part.number] != 0) {
         return dictionary();
     }
-    {
-        const std::lock_guard lock(mutex_);
-        if (const auto found = entries_.find(part.first_block); found != entries_.end()) {
-            uses_.splice(uses_.begin(), uses_, found->second.use);
-            return {found->second.symbols};
-        }
+    if (auto symbols = kept(part)) {
+        return {std::move(symbols)};
     }
     Opened opened = read(part);
     if (opened.symbols) {
@@ -241,6 +247,16 @@ PartHeads::Opened PartHeads::read_dictionary() const {
                 content.status == BlockStatus::ok ? BlockStatus::bad_header : content.status};
     }
     return {dictionary_table(content.bytes)};
+}
+
+std::shared_ptr<const SymbolTable> PartHeads::kept(const Part& part) {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(part.first_block);
+    if (found == entries_.end()) {
+        return nullptr;
+    }
+    uses_.splice(uses_.begin(), uses_, found->second.use);
+    return found->second.symbols;
 }
 
 void PartHeads::keep(std::uint64_t key, const std::shared_ptr<const SymbolTable>& symbols) {

@@ -60,6 +60,13 @@ class PartHeads {
     Opened open(std::uint64_t block);
     std::vector<Opened> open_all(std::span<const std::uint64_t> blocks);
 
+    // Where in the archive the head lies that `open` would read for a block. No bytes if it would
+    // read none.
+    struct Range {
+        std::uint64_t archive_offset = 0, size = 0;
+    };
+    Range unread_head(std::uint64_t block);
+
     const std::vector<SegmentHeads>& segments() const { return segments_; }
 
     // The heads of successive parts, in one piece of memory.
@@ -102,6 +109,7 @@ class PartHeads {
 
     std::optional<Part> part_of(std::uint64_t block) const;
     Opened open_part(const Part& part);
+    std::shared_ptr<const SymbolTable> kept(const Part& part);
     Opened read(const Part& part);
     WordSection read_words(const SectionBlocks& section) const;
     Opened dictionary();

@@ -18,6 +18,7 @@ from gompfs.format import (
     align,
     encode_columns,
     find_newest,
+    least_stored_size,
 )
 from gompfs.index.image import build_image
 
@@ -49,7 +50,7 @@ def forge_index(archive: Path, *statements: str) -> None:
 def replace_index(archive: Path, image: bytes) -> None:
     """Replaces the index by the rows of a SQLite image."""
     columns, ends = columns_of(image)
-    replace_stored_index(archive, encode_columns(columns, ends), columns)
+    replace_stored_index(archive, encode_columns(columns, ends, least_stored_size(columns)), columns)
 
 
 def replace_columns(archive: Path, columns: bytes, **fields: int) -> None:

@@ -15,7 +15,7 @@ from gompfs.format.chain import (
     walk_chain,
 )
 from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
-from gompfs.format.index_blocks import decode_columns, encode_columns
+from gompfs.format.index_blocks import decode_columns, encode_columns, least_stored_size
 from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
 from gompfs.format.trailer import FOOTER_SIZE, NUM_COPIES, Footer, TrailerPosition
 
@@ -41,6 +41,7 @@ __all__ = [
     "encode_columns",
     "find_newest",
     "for_native",
+    "least_stored_size",
     "read_copy",
     "read_footer",
     "read_range",

@@ -18,7 +18,7 @@ from gompfs.codec import BLOCK_ALIGNMENT, align
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.format.archive_file import ArchiveFile, read_range
 from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
-from gompfs.format.index_blocks import decode_columns
+from gompfs.format.index_blocks import decode_columns, least_stored_size
 from gompfs.format.superblock import SUPERBLOCK_SIZE, Superblock
 from gompfs.format.trailer import NUM_COPIES, Footer, TrailerPosition
 
@@ -116,6 +116,8 @@ def _read_generation(file: ArchiveFile, superblock: Superblock, link: Link, size
         except CorruptIndexError as error:
             damage = f"copy {copy} of the index: {error.message}"
             continue
+        if least_stored_size(columns) > footer.index_size:
+            raise CorruptIndexError("the index is damaged: its blocks are too small for its rows")
         position = link.position
         last_footer = position.footer_offset(NUM_COPIES - 1)
         return Newest(superblock, footer, last_footer, position.end, position.index_offset, size, columns, damage)

@@ -2,51 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from xxhash import xxh3_64_intdigest
 
 from gompfs._native import codec as _codec
+from gompfs._native.index import unpacked_size
 from gompfs.codec import (
     BLOCK_ALIGNMENT,
     BLOCK_HEADER_SIZE,
     MAX_BLOCK_SIZE,
     MAX_EXPANSION,
+    Codec,
     CodecOptions,
     align,
     parse_block_header,
 )
+from gompfs.codec.block import Buffer
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.threads import default_threads
 
 _OPTIONS = CodecOptions(level=7)  # level 8 saves another 3%, and takes ten times as long
 _LEAST_IN_BLOCK = 1 << 16  # bytes: smaller columns share a block, since a block has code tables of its own
+_FREE_SIZE, _MAX_UNPACKING = 1 << 20, 256  # limits of what a stored index becomes: docs/format.md, section 3
 
 
-def encode_columns(columns: bytes, ends: Sequence[int]) -> bytes:
+def encode_columns(columns: bytes, ends: Sequence[int], least: int = 0) -> bytes:
     """Returns the blocks of an index, each on a multiple of 16, without padding after the last.
 
     `ends` are the positions at which columns end. A block does not mix large columns with others, whose bytes have
-    other frequencies.
+    other frequencies. The blocks have at least `least` bytes, which must not be more than the columns: if they would be
+    smaller, the first bytes of the columns are not compressed.
     """
+    stored = _blocks(columns, _ranges(0, len(columns), ends), _OPTIONS.codec)
+    if len(stored) >= least:
+        return stored
+    first = _blocks(columns, [(0, least)], Codec.STORED)
+    rest = _blocks(columns, _ranges(least, len(columns), ends), _OPTIONS.codec)
+    return first + bytes(-len(first) % BLOCK_ALIGNMENT) + rest if rest else first
+
+
+def _blocks(columns: bytes, ranges: Iterable[tuple[int, int]], codec: Codec) -> bytes:
     pieces = []
-    for begin, end in _ranges(len(columns), ends):
-        blocks = _codec.encode_blocks(
-            columns[begin:end],
-            MAX_BLOCK_SIZE,
-            _OPTIONS.codec,
-            _OPTIONS.level,
-            _OPTIONS.dependency_elimination,
-            default_threads(),
-        )
-        for block, _, _ in blocks:
+    for begin, end in ranges:
+        content, level, eliminates = columns[begin:end], _OPTIONS.level, _OPTIONS.dependency_elimination
+        for block, _, _ in _codec.encode_blocks(content, MAX_BLOCK_SIZE, codec, level, eliminates, default_threads()):
             pieces += [block, bytes(-len(block) % BLOCK_ALIGNMENT)]
     return b"".join(pieces[:-1])
 
 
-def _ranges(size: int, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields where to cut columns: at ends of columns, so that the pieces have at least _LEAST_IN_BLOCK bytes."""
-    begin = 0
+def least_stored_size(columns: Buffer) -> int:
+    """Returns how many bytes the blocks of an index with these columns must have.
+
+    A small file could else describe any number of very regular rows. Raises CorruptIndexError if the bytes are no
+    columns.
+    """
+    try:
+        return -(-max(unpacked_size(columns) - _FREE_SIZE, 0) // _MAX_UNPACKING)
+    except ValueError as error:
+        raise CorruptIndexError(f"the index is damaged: {error}") from None
+
+
+def _ranges(begin: int, size: int, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields where to cut columns after `begin`: at ends of columns, so that the pieces have _LEAST_IN_BLOCK bytes."""
     for end in ends:
         if end - begin >= _LEAST_IN_BLOCK:
             yield begin, end
@@ -60,7 +78,7 @@ def decode_columns(stored: bytes, size: int, xxh3: int) -> memoryview:
 
     The memory is bounded in proportion to `stored`, whatever `size` claims.
     """
-    if size > MAX_EXPANSION * len(stored):
+    if size > _FREE_SIZE + _MAX_UNPACKING * len(stored):
         raise CorruptIndexError("the index is damaged: its blocks are too small for its size")
     blocks, sizes = _cut(stored, size)
     columns = _codec.BufferPool().allocate(size)  # not filled with zeros, which takes longer than decoding

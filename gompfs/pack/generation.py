@@ -25,6 +25,7 @@ from gompfs.format import (
     TrailerPosition,
     encode_columns,
     find_newest,
+    least_stored_size,
 )
 from gompfs.index.image import build_image
 from gompfs.index.writer import IndexWriter
@@ -123,7 +124,7 @@ def write_trailers(
     previous_footer: int,
 ) -> TrailerPosition:
     """Write both copies of an index with their footers. `ends` are the ends of its columns. Returns where they are."""
-    stored = encode_columns(columns, ends)
+    stored = encode_columns(columns, ends, least_stored_size(columns))
     writer.pad(BLOCK_ALIGNMENT)
     position = TrailerPosition(writer.archive_offset, len(stored))
     checksum = xxh3_64_intdigest(columns)

@@ -16,6 +16,7 @@
 #include "bindings/held_file_rows.h"
 #include "bindings/types.h"
 #include "index/image.h"
+#include "index/index_rows.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -49,6 +50,11 @@ std::pair<nb::bytes, std::vector<std::uint64_t>> columns_of(const py::Buffer& im
             std::move(columns.ends)};
 }
 
+std::uint64_t unpacked_size_of(const py::Buffer& columns) {
+    const BufferView view(columns, PyBUF_SIMPLE);
+    return IndexColumns(view.bytes()).unpacked_size();
+}
+
 void read_files(HeldFileRows* self, const py::Buffer& columns) {
     BufferView view(columns, PyBUF_SIMPLE);
     FileRows rows;
@@ -71,6 +77,10 @@ void bind_index_columns(nb::module_& index) {
               "ends.\n\n"
               "The image must have been written by SQLite for this process. Raises ValueError if "
               "it has values that the columns cannot store.");
+    index.def(
+        "unpacked_size", &unpacked_size_of, "columns"_a,
+        "Returns the size of the columns of an index, and 64 bytes for each of their rows.\n\n"
+        "Raises ValueError if they cannot be cut into columns.");
     nb::class_<HeldFileRows>(index, "FileRows",
                              "The names, regular files and extents of an index: its tables dirent, "
                              "inode and extent.")

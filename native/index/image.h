@@ -17,7 +17,7 @@ struct TableStatement {
 };
 
 // Builds the image of an index from its columns. The bytes depend on the arguments only.
-// Apart from a few pages, the image has at most 16 times the bytes of the columns. Throws
+// Apart from a few pages, the image has at most twice their unpacked size. Throws
 // std::invalid_argument, naming what is wrong, if the columns are not those of an index.
 LargeVector<std::uint8_t> build_image(Bytes columns, std::span<const TableStatement> tables);
 

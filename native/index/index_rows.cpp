@@ -61,10 +61,13 @@ void check_all_used(std::uint64_t left, const char* what) {
 
 }  // namespace
 
-IndexColumns::IndexColumns(Bytes columns) {
+IndexColumns::IndexColumns(Bytes columns) : unpacked_size_(columns.size()) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
     ColumnCutter cutter(columns);
     const auto read = [&](auto& table, auto&... column) {
         table.num_rows = cutter.next_num_rows();
+        const bool is_too_much = table.num_rows > (kMost - unpacked_size_) / kRowSize;
+        unpacked_size_ = is_too_much ? kMost : unpacked_size_ + kRowSize * table.num_rows;
         ((column = cutter.next_column()), ...);
     };
     read(meta, meta.keys, meta.values);

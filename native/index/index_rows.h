@@ -19,9 +19,15 @@ namespace gompfs {
 inline constexpr std::int64_t kFileTypeBits = 0170000, kDirectoryType = 0040000,
                               kRegularType = 0100000, kSymlinkType = 0120000;  // of a mode
 
+inline constexpr std::uint64_t kRowSize = 64;  // of a row without the bytes of its columns
+
 // The bytes of all columns of an index, by table.
 struct IndexColumns {
     explicit IndexColumns(Bytes columns);
+
+    // Returns the bytes of all columns, and kRowSize for each row; the largest number if that is
+    // more. What a reader makes of the rows takes about that much memory.
+    std::uint64_t unpacked_size() const { return unpacked_size_; }
 
     struct {
         std::uint64_t num_rows;
@@ -67,6 +73,9 @@ struct IndexColumns {
         std::uint64_t num_rows;
         Bytes inos;
     } binary_file;
+
+  private:
+    std::uint64_t unpacked_size_;
 };
 
 // Numbers that do not descend, each stored as the difference to the one before.

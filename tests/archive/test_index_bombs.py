@@ -5,17 +5,20 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+import tarfile
+from bisect import bisect_left
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from column_groups import GROUPS, Group, changed, join, numbers, signed
-from forged_index import index_columns, replace_columns
+from forged_index import index_columns, replace_columns, replace_stored_index
 
-from gompfs._native.index import image_of
+from gompfs._native.index import image_of, unpacked_size
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
+from gompfs.format import encode_columns
 from gompfs.index.schema import tables
 
 COMMANDS = [["ls", "-R"], ["ls", "-l"], ["info"], ["verify"], ["cat", "small/00"], ["extract", "-C", "out"],
@@ -32,6 +35,17 @@ def run_in_bounds(arguments: list[str], cwd: Path) -> subprocess.CompletedProces
         [sys.executable, "-m", "gompfs", *arguments], cwd=cwd, timeout=20, capture_output=True, text=True,
         errors="replace", preexec_fn=bound, check=False,
     )  # fmt: skip
+
+
+def peak_memory(arguments: list[str], cwd: Path) -> int:
+    """Returns the largest resident size of a gompfs command, in bytes."""
+    code = (
+        "import resource, subprocess, sys;"
+        "subprocess.run([sys.executable, '-m', 'gompfs', *sys.argv[1:]], capture_output=True);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, check=True)
+    return 1024 * int(answer.stdout)
 
 
 def test_an_index_of_no_bytes(archive_copy: Path) -> None:
@@ -60,7 +74,7 @@ def test_the_memory_is_bounded_by_the_bytes_of_the_columns(archive_copy: Path, n
 
 
 @pytest.mark.parametrize("table", ["inode", "dirent", "extent", "binary_file"])
-def test_the_image_has_at_most_16_times_the_bytes_of_the_columns(table: str) -> None:
+def test_the_image_is_not_larger_than_the_unpacked_size(table: str) -> None:
     """Values as large as possible, differences as small as possible."""
     empty = {name: Group(0, dict.fromkeys(columns, b"")) for name, columns in GROUPS.items()}
     n, large = 100_000, (1 << 62) - 200_000
@@ -75,7 +89,64 @@ def test_the_image_has_at_most_16_times_the_bytes_of_the_columns(table: str) -> 
     if table == "inode":
         columns |= {"symlink_target": b"", "size": numbers(*[100] * n), "rdev": numbers(*[100] * n)}
     raw = join(empty | {table: Group(n, columns)})
-    assert 5 * len(raw) < len(image_of(raw, tables())) <= 16 * len(raw) + 16 * 4096
+    assert unpacked_size(raw) == len(raw) + 64 * n
+    assert unpacked_size(raw) / 5 < len(image_of(raw, tables())) <= unpacked_size(raw) + 16 * 4096
+
+
+def test_the_unpacked_size_does_not_wrap(archive_copy: Path) -> None:
+    for num_rows in (1 << 57, 1 << 58, (1 << 58) - 1, (1 << 64) - 1):
+        size = unpacked_size(changed(index_columns(archive_copy), "binary_file.ino", b"", num_rows=num_rows))
+        assert size >= min(64 * num_rows, (1 << 64) - 1)
+
+
+@pytest.mark.parametrize("above", [0, 1])
+def test_the_limit_of_the_unpacked_size(archive_copy: Path, above: int) -> None:
+    """An index is refused if its unpacked size is above 1 MiB and 256 times its stored size."""
+
+    def with_rows(count: int) -> tuple[bytes, bytes, int]:
+        columns = changed(index_columns(archive_copy), "binary_file.ino", bytes(count), num_rows=count)
+        stored = encode_columns(columns, [])
+        return columns, stored, -(-(unpacked_size(columns) - (1 << 20)) // 256) - len(stored)
+
+    fewest = bisect_left(range(60_000), True, key=lambda count: with_rows(count)[2] > 0)
+    columns, stored, excess = with_rows(fewest + above - 1)
+    assert excess == (1 if above == 1 else 0)
+    larger, sound = encode_columns(columns, [], len(stored) + 1), archive_copy.read_bytes()
+    replace_stored_index(archive_copy, stored, columns)
+    if above <= 0:
+        Archive(archive_copy).close()
+        return
+    with pytest.raises(CorruptIndexError, match="its blocks are too small for its rows"):
+        Archive(archive_copy)
+    archive_copy.write_bytes(sound)
+    replace_stored_index(archive_copy, larger, columns)
+    Archive(archive_copy).close()
+
+
+def test_a_bomb_of_rows_takes_little_memory(archive_copy: Path, tmp_path: Path) -> None:
+    """1,500,000 rows in 20 kB made an image of 20 MB; an archive of 1 MB one of gigabytes."""
+    count = 1_500_000
+    columns = changed(index_columns(archive_copy), "binary_file.ino", bytes(count), num_rows=count)
+    size = archive_copy.stat().st_size
+    replace_columns(archive_copy, columns)
+    assert archive_copy.stat().st_size < size + 20_000
+    idle, refused = (peak_memory(["info", str(path)], tmp_path) for path in (tmp_path / "none", archive_copy))
+    assert refused < idle + (8 << 20)
+
+
+def test_regular_trees_are_stored_less_compressed(tmp_path: Path) -> None:
+    """What is packed is never refused: the same names in each of many directories."""
+    tree = tmp_path / "tree.tar"
+    with tarfile.open(tree, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for number in range(40_000):
+            member = tarfile.TarInfo(f"{number // 200:04}/{number % 200:04}")
+            tar.addfile(member)
+    assert run(["pack", str(tree), str(tmp_path / "a.gomp")]) == 0
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert archive.index.totals()[0] == 40_201
+        columns = index_columns(tmp_path / "a.gomp")
+        least = -(-(unpacked_size(columns) - (1 << 20)) // 256)
+        assert len(encode_columns(columns, [])) < least <= archive.footer.index_size < least + 5000
 
 
 ROW = "(SELECT ino FROM dirent WHERE name = x'6c696e6b')"  # the inode of the symbolic link `link`

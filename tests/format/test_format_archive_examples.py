@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import struct
+from dataclasses import fields
 from pathlib import Path
 
 from column_groups import cut, join
@@ -24,7 +25,7 @@ DOCUMENT = FormatTables()
 
 def rows_of(tables: IndexTables) -> set[tuple[str, tuple[object, ...]]]:
     """Returns the rows of an index, each with its table."""
-    return {(table, row) for table, rows in vars(tables).items() for row in rows}
+    return {(table.name, row) for table in fields(tables) for row in getattr(tables, table.name)}
 
 
 def rows_of_document(rows: list[tuple[str, str]]) -> set[tuple[str, tuple[object, ...]]]:

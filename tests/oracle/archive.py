@@ -35,6 +35,7 @@ MAX_SIZE = 8 << 20  # of files whose content is read, in bytes
 _MAX_ENTRIES = 200_000
 _MAX_PATHS_SIZE = 32 << 20
 _MAX_COLUMNS = 32 << 20  # bytes
+_FREE_SIZE, _MAX_UNPACKING = 1 << 20, 256
 _DICTIONARY_KIND = 3  # of parts
 _WITH_DICTIONARY = (Codec.STORED, Codec.GOMPRESSO_BIT_DICTIONARY)  # codecs of the blocks of such parts
 _HEAD = 8192  # the first bytes, which decide whether a file is binary
@@ -178,7 +179,11 @@ def _read(content: bytes) -> Reading:
     _, version, block_size, *_ = SUPERBLOCK_FIELDS.unpack_from(content)
     if version != 2:
         raise OracleError("another format version")
-    return _read_tables(read_columns(_newest_columns(content)), content, block_size)
+    columns, stored_size = _newest_columns(content)
+    tables = read_columns(columns)
+    if tables.unpacked_size > _FREE_SIZE + _MAX_UNPACKING * stored_size:
+        raise OracleError("the index has too many rows for its stored size")
+    return _read_tables(tables, content, block_size)
 
 
 def _chain(content: bytes) -> list[tuple[int, int, int]]:
@@ -203,8 +208,8 @@ def _chain(content: bytes) -> list[tuple[int, int, int]]:
     return found
 
 
-def _newest_columns(content: bytes) -> bytes:
-    """Returns the columns of the newest index."""
+def _newest_columns(content: bytes) -> tuple[bytes, int]:
+    """Returns the columns of the newest index, and its stored size."""
     chain = _chain(content)
     if not chain:
         raise OracleError("no generation")
@@ -220,11 +225,11 @@ def _newest_columns(content: bytes) -> bytes:
         *fields, columns_size, columns_xxh3, before, reserved = FOOTER_FIELDS.unpack_from(raw)
         if fields != [b"GOMPEND2", len(chain), copy, content[16:32], start, begin, size]:
             continue
-        if reserved or before != previous or columns_size > 341 * size:
+        if reserved or before != previous or columns_size > _FREE_SIZE + _MAX_UNPACKING * size:
             continue
         columns = _columns_of(content[begin : begin + size], columns_size)
         if columns and xxh3_64_intdigest(columns) == columns_xxh3:
-            return columns
+            return columns, size
     raise OracleError("no whole copy of the index")
 
 

@@ -27,6 +27,7 @@ class IndexTables:
     segment: list[tuple[int, int, int, bytes, bytes, bytes, bytes, int, bytes]] = field(default_factory=list)
     section: list[tuple[int, str, int, int, bytes]] = field(default_factory=list)
     binary_file: list[tuple[int]] = field(default_factory=list)
+    unpacked_size = 0  # not a field: it is no table
 
 
 class _Columns:
@@ -35,6 +36,13 @@ class _Columns:
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
         self._at = 0
+        self.all_rows = 0
+
+    def num_rows(self) -> int:
+        """Returns the number of rows of the next group."""
+        n = self.varint()
+        self.all_rows += n
+        return n
 
     def varint(self) -> int:
         value = 0
@@ -122,6 +130,7 @@ def read_columns(raw: bytes) -> IndexTables:
         read(columns, tables)
     columns.finish()
     _set_link_counts(tables)
+    tables.unpacked_size = len(raw) + 64 * columns.all_rows
     return tables
 
 
@@ -137,14 +146,14 @@ def _ascend(keys: list[tuple[object, object]]) -> None:
 
 
 def _read_meta(columns: _Columns, tables: IndexTables) -> None:
-    n = columns.varint()
+    n = columns.num_rows()
     keys, values = columns.texts(n), columns.texts(n)
     _ascend([(key.encode(), b"") for key in keys])
     tables.meta = list(zip(keys, values, strict=True))
 
 
 def _read_inodes(columns: _Columns, tables: IndexTables) -> None:
-    n = columns.varint()
+    n = columns.num_rows()
     inos = columns.ascending(n, 1)
     modes, uids, gids = columns.differences(n), columns.differences(n), columns.differences(n)
     sizes, mtimes, rdevs = columns.sizes(n), columns.differences(n), columns.sizes(n)
@@ -169,7 +178,7 @@ def _set_link_counts(tables: IndexTables) -> None:
 
 
 def _read_entries(columns: _Columns, tables: IndexTables) -> None:
-    n = columns.varint()
+    n = columns.num_rows()
     parents, names, differences = columns.ascending(n, 0), columns.strings(n), columns.signed(n)
     _ascend(list(zip(parents, names, strict=True)))
     ino = 0
@@ -179,7 +188,7 @@ def _read_entries(columns: _Columns, tables: IndexTables) -> None:
 
 
 def _read_extents(columns: _Columns, tables: IndexTables) -> None:
-    n = columns.varint()
+    n = columns.num_rows()
     inos = columns.ascending(n, 0)
     file_sizes = {row[0]: row[4] for row in tables.inode}
     last = stream_end = file_end = 0
@@ -194,7 +203,7 @@ def _read_extents(columns: _Columns, tables: IndexTables) -> None:
 
 
 def _read_xattrs(columns: _Columns, tables: IndexTables) -> None:
-    n = columns.varint()
+    n = columns.num_rows()
     inos, names, sizes, values = columns.ascending(n, 0), columns.strings(n), columns.numbers(n), columns.raw()
     _ascend(list(zip(inos, names, strict=True)))
     if sum(sizes) != len(values):
@@ -206,13 +215,13 @@ def _read_xattrs(columns: _Columns, tables: IndexTables) -> None:
 
 
 def _read_segments(columns: _Columns, tables: IndexTables) -> None:
-    n = columns.varint()
+    n = columns.num_rows()
     offsets, nums_blocks, nums_parts = columns.sizes(n), columns.numbers(n), columns.numbers(n)
     heads_offsets = columns.sizes(n)
-    num_parts = columns.varint()
+    num_parts = columns.num_rows()
     kinds, sizes = columns.sizes(num_parts, 255), columns.sizes(num_parts)
     head_sizes = columns.sizes(num_parts, (1 << 32) - 1)
-    num_blocks = columns.varint()
+    num_blocks = columns.num_rows()
     compressed, codecs = columns.differences(num_blocks), columns.sizes(num_blocks, 255)
     if sum(nums_parts) != num_parts or sum(nums_blocks) != num_blocks:
         raise ColumnError("the parts or blocks are not those of the segments")
@@ -229,10 +238,10 @@ def _read_segments(columns: _Columns, tables: IndexTables) -> None:
 
 
 def _read_sections(columns: _Columns, tables: IndexTables) -> None:
-    n = columns.varint()
+    n = columns.num_rows()
     segments, kinds, sizes = columns.ascending(n, 0), columns.texts(n), columns.sizes(n)
     offsets, nums_blocks = columns.sizes(n), columns.numbers(n)
-    num_blocks = columns.varint()
+    num_blocks = columns.num_rows()
     compressed = columns.differences(num_blocks)
     if sum(nums_blocks) != num_blocks:
         raise ColumnError("the blocks are not those of the sections")
@@ -244,7 +253,7 @@ def _read_sections(columns: _Columns, tables: IndexTables) -> None:
 
 
 def _read_binary_files(columns: _Columns, tables: IndexTables) -> None:
-    tables.binary_file = [(ino,) for ino in columns.ascending(columns.varint(), 1)]
+    tables.binary_file = [(ino,) for ino in columns.ascending(columns.num_rows(), 1)]
 
 
 def _packed(values: list[int], size: int) -> bytes:

@@ -7,7 +7,6 @@ import gc
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("gompfs")
 
 _READY = b"+"
-_SECONDS_BEFORE_LOADING = 0.5
 
 
 def mount_archives(
@@ -153,8 +151,6 @@ def _serve(
     on_ready: Callable[[], None],
     on_stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    from gompfs.mount.virtual_content import load_statistics
-
     # A mount creates many small objects and frees few: with the default thresholds, the garbage collector takes a tenth
     # of the time of a walk.
     gc.set_threshold(100_000, 50, 50)
@@ -168,7 +164,6 @@ def _serve(
             set_read_ahead(mountpoint, options.readahead)
             content.follow()
             on_ready()
-            _load_later(load_statistics)
 
         try:
             session.serve(content, ready)
@@ -192,13 +187,6 @@ def _made_directory(mountpoint: str) -> Iterator[None]:
             os.rmdir(mountpoint)
         except OSError as error:
             log.warning("%s: the mount point could not be removed: %s", display_path(mountpoint), error.strerror)
-
-
-def _load_later(load: Callable[[], None]) -> None:
-    """Import the modules for statistics a little later, since the import blocks the interpreter for a while."""
-    timer = threading.Timer(_SECONDS_BEFORE_LOADING, load)
-    timer.name, timer.daemon = "gompfs-load-statistics", True
-    timer.start()
 
 
 def _session(mountpoint: str, source: str, options: MountOptions) -> Session | HighLevelSession:

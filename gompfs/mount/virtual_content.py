@@ -159,9 +159,3 @@ def _statistic_and_format(name: bytes) -> tuple[bytes, Format]:
             if form is not Format.TEXT and statistic != name:
                 return statistic.removeprefix(TABLES + b"/"), form
     return name, Format.TEXT
-
-
-def load_statistics() -> None:
-    """Import the modules that the first statistic would have to wait for otherwise."""
-    import gompfs.statistics.gpu.device_counter
-    import gompfs.statistics.tasks  # noqa: F401

@@ -121,9 +121,10 @@ class _Candidates:
         usable = np.flatnonzero(
             (columns.sizes > 0) & (columns.sizes <= MAX_WHOLE_SIZE) & (columns.stored_sizes == columns.sizes)
         )
-        where = np.stack([columns.starts[usable], columns.sizes[usable]], axis=1)
+        where = np.stack([columns.starts[usable], columns.sizes[usable], columns.keys[usable]], axis=1)
         unique, first, inverse = np.unique(where, axis=0, return_index=True, return_inverse=True)
         self._columns = columns
+        self._costs_of_extents = (columns.num_extents[usable][first] - 1) * _RANGE_COST
         self._number = np.full(len(columns.inos), -1, np.int64)
         self._number[usable] = inverse.reshape(-1)
         starts, self._sizes = unique[:, 0], unique[:, 1]
@@ -198,7 +199,7 @@ class _Candidates:
     def _costs(self, files: Numbers) -> Numbers:
         """Returns the cost of reading the first one, two, three ... of some files of a range together."""
         fixed = _RANGE_COST + (_HEAD_COST if self._has_head[files[0]] else 0)
-        costs: Numbers = np.cumsum(self._sizes[files] + _FILE_COST) + fixed
+        costs: Numbers = np.cumsum(self._sizes[files] + self._costs_of_extents[files] + _FILE_COST) + fixed
         return costs
 
 

@@ -74,7 +74,8 @@ class FileColumns:
     """The regular files of an archive whose extents keep the rules of the format, by inode number.
 
     `inos`, `sizes` and `stored_sizes` (without holes) have one number for each, in bytes. `starts` is the offset of its
-    first extent in the stream, -1 if it has none, and `parts` the number of the part which has that offset.
+    first extent in the stream, -1 if it has none, and `parts` the number of the part which has that offset. `keys` are
+    equal for files with the same extents; `num_extents` says how many there are.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -93,12 +94,14 @@ class FileColumns:
         is_bad[1:] |= goes_on & (extents[1:, 1] - extents[:-1, 3] < extents[:-1, 1])
         keep = np.bincount(file[is_bad], minlength=len(files)) == 0
         keep &= files[:, 1] >= 0
-        stored = np.zeros(len(files), np.int64)
+        stored, keys = np.zeros(len(files), np.int64), np.zeros(len(files), np.int64)
         np.add.at(stored, file[~is_bad], extents[~is_bad, 3])
+        np.add.at(keys, file, (2 * extents[:, 1] + 1) * extents[:, 2] + extents[:, 3])
         padded = np.append(extents[:, 2], -1), np.append(part, -1)
         at = np.where(end > first, first, len(extents))
         self.inos, self.sizes, self.stored_sizes = files[keep, 0], files[keep, 1], stored[keep]
         self.starts, self.parts = padded[0][at][keep], padded[1][at][keep]
+        self.keys, self.num_extents = keys[keep], (end - first)[keep]
         self.part_table = parts
         """A row for each part: its first offset in the stream, the offset after it, number of the segment, kind."""
         self._first, self._end = first[keep], end[keep]

@@ -69,7 +69,7 @@ class LargeArchivedContents:
             columns = self._files.columns
             is_large = (size > MAX_WHOLE_SIZE) | (columns.stored_sizes != size)
             found = np.flatnonzero((columns.sizes == size) & is_large & (columns.stored_sizes > 0))
-            _, first = np.unique(columns.starts[found], return_index=True)
+            _, first = np.unique(columns.keys[found], return_index=True)
             self._by_size[size] = _OfSize(found[np.sort(first)].tolist())
         return self._by_size[size]
 

@@ -1,4 +1,4 @@
-"""Stores the contents of a segment's regular files, equal files once.
+"""Stores the contents of a segment's regular files, equal files once, and equal bytes of the stream once.
 
 A file whose content is in the archive that is added to gets the extents of the file that has it. Other contents are
 stored: with the codec gompresso-tadoc, text goes to parts that are stored as grammars; with the other codecs, all bytes
@@ -35,7 +35,7 @@ from gompfs.threads import default_threads, threads_limited_to
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
 
-_TEXT_AT_ONCE = 8 << 20
+_PIECE_SIZE = 8 << 20  # of large files
 
 
 class ContentWriter:
@@ -65,6 +65,7 @@ class ContentWriter:
         self._index = index
         self._writer = writer
         self._engine = engine
+        self._num_threads = engine.num_threads or default_threads()
         self._num_reencoded = engine.num_reencoded
         self._options = options
         self._block_size = block_size
@@ -98,7 +99,8 @@ class ContentWriter:
         text = self._text
         if self._archived is not None:
             self._look_up(self._archived, directory, files)
-        placed = self._known.place(files, first_ino, self._stream.address, text.num_files if text is not None else None)
+        text_file = text.num_files if text is not None else None
+        placed = self._known.place(files, first_ino, text_file, self._num_threads)
         self.num_duplicates += placed.num_duplicates
         if text is not None:
             text.add_contents(placed.new_in_text)
@@ -106,7 +108,9 @@ class ContentWriter:
         self._index.add_binary_files(placed.binary)
         self._stream.append_contents(placed.new_in_stream)
         start = self._first_block * self._block_size
-        self._index.add_extent_rows([(ino, 0, start + address, size) for ino, address, size in placed.in_stream])
+        self._index.add_extent_rows(
+            [(ino, file_offset, start + position, size) for ino, file_offset, position, size in placed.in_stream]
+        )
         for ino, archived_ino in placed.in_archive:
             self._refer_to_archived(ino, archived_ino)
         num_found = len(placed.in_archive) - placed.num_unchanged
@@ -138,7 +142,7 @@ class ContentWriter:
                 if known[0] is not Place.ARCHIVE:
                     with entry.open() as file:
                         self._note_kind(ino, _head_of(entry, file))
-                self._refer_to_known(ino, entry.size, known)
+                self._refer_to_known(ino, known)
                 return entry.size
             return self._add_pieces(ino, entry)
 
@@ -218,11 +222,11 @@ class ContentWriter:
         if known is None or known[0] is not Place.ARCHIVE:
             text = self._text if self._note_kind(ino, content) else None
         if known is not None:
-            self._refer_to_known(ino, len(content), known)
+            self._refer_to_known(ino, known)
         elif content:
             known = self._store_whole(content, text)
             self._known.add(*key, *known)
-            self._refer(ino, len(content), *known)
+            self._refer(ino, *known)
         return len(content)
 
     def _find_whole(self, path: bytes, key: tuple[int, bytes]) -> tuple[Place, int] | None:
@@ -244,7 +248,14 @@ class ContentWriter:
     def _store_whole(self, content: bytes | memoryview, text: TextParts | None) -> tuple[Place, int]:
         if text is not None:
             return Place.TEXT, text.add_file(content)
-        return Place.STREAM, self._stream.append(content)
+        self._append(content)
+        return Place.STREAM, self._known.end_content()
+
+    def _append(self, piece: bytes | memoryview) -> None:
+        """Add bytes of a content to the stream, without what it has already."""
+        view = memoryview(piece)
+        for begin, size in self._known.add_piece(view, self._num_threads):
+            self._stream.append(view[begin : begin + size])
 
     def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
         """Store a large or sparse file piece by piece."""
@@ -267,12 +278,11 @@ class ContentWriter:
 
     def _add_text(self, ino: int, entry: SourceEntry, content: _Content, text: TextParts) -> int:
         """Store a large file as text, piece by piece."""
-        memory = memoryview(bytearray(min(_TEXT_AT_ONCE, entry.size)))
         try:
             while content.position < entry.size and (
-                count := content.read_into(memory[: entry.size - content.position])
+                piece := content.read(min(_PIECE_SIZE, entry.size - content.position))
             ):
-                text.add_bytes(memory[:count])
+                text.add_bytes(piece)
         finally:
             number = text.end_file()
         size = content.position
@@ -280,25 +290,26 @@ class ContentWriter:
             self._warn_of_shrinking(entry)
         else:
             self._large.add(size, content.hashes, Place.TEXT, number)
-        self._refer(ino, size, Place.TEXT, number)
+        self._refer(ino, Place.TEXT, number)
         return entry.size
 
     def _add_data(self, ino: int, entry: SourceEntry, content: _Content) -> int:
         """Store a large or sparse file in the stream, piece by piece. Holes get no extent."""
-        ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
-        extents: list[Extent] = []
-        for start, size in ranges:
+        number = -1
+        for start, size in entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]:
             content.skip_to(start)
-            address = self._stream.address
-            count = self._stream.append_from(content.read_into, size)
-            extents += self._extents(start, address, count)
-            if count < size:
+            while content.position < start + size:
+                piece = content.read(min(_PIECE_SIZE, start + size - content.position))
+                if not piece:
+                    break
+                self._append(piece)
+            number = self._known.end_content()
+            self._index.add_extents(ino, self._extents(start, number))
+            if content.position < start + size:
                 self._warn_of_shrinking(entry)
                 break
-        self._index.add_extents(ino, extents)
-        if entry.data_ranges is None and content.position == entry.size and extents:
-            start = extents[0].stream_offset - self._first_block * self._block_size
-            self._large.add(entry.size, content.hashes, Place.STREAM, start)
+        if entry.data_ranges is None and content.position == entry.size:
+            self._large.add(entry.size, content.hashes, Place.STREAM, number)
         return entry.size
 
     def _warn_of_shrinking(self, entry: SourceEntry) -> None:
@@ -321,29 +332,31 @@ class ContentWriter:
 
     # Extents
 
-    def _extents(self, file_offset: int, address: int, size: int) -> list[Extent]:
-        """Returns the extents of `size` bytes of a file that lie in the stream from `address` on: one for each part."""
+    def _extents(self, file_offset: int, number: int) -> list[Extent]:
+        """Returns the extents of a file whose bytes from `file_offset` on are a content of the stream."""
         extents = []
-        for start, count in self._stream.runs(address, size):
-            extents.append(Extent(file_offset, self._first_block * self._block_size + start, count))
-            file_offset += count
+        start = self._first_block * self._block_size
+        for position, size in self._known.runs(number):
+            for address, count in self._stream.runs(position, size):
+                extents.append(Extent(file_offset, start + address, count))
+                file_offset += count
         return extents
 
-    def _refer_to_known(self, ino: int, size: int, known: tuple[Place, int]) -> None:
+    def _refer_to_known(self, ino: int, known: tuple[Place, int]) -> None:
         """Give a file a content that was stored before."""
         if known[0] is Place.ARCHIVE:
             self.num_archived += 1
         else:
             self.num_duplicates += 1
-        self._refer(ino, size, *known)
+        self._refer(ino, *known)
 
-    def _refer(self, ino: int, size: int, place: Place, where: int) -> None:
+    def _refer(self, ino: int, place: Place, where: int) -> None:
         """Give a file a content that is stored; see KnownContents."""
         match place:
             case Place.TEXT:
                 self._text_files.append((ino, where))
             case Place.STREAM:
-                self._index.add_extents(ino, self._extents(0, where, size))
+                self._index.add_extents(ino, self._extents(0, where))
             case _:
                 self._refer_to_archived(ino, where)
 
@@ -372,6 +385,7 @@ class _Content:
         self._file = file
         self._has_holes = entry.data_ranges is not None
         self._head = head
+        self._memory = memoryview(b"")
         self.position = 0
         self.hashes = PieceHashes()
 
@@ -381,13 +395,16 @@ class _Content:
             self._file.seek(position - self.position, os.SEEK_CUR)
             self.position = position
 
-    def read_into(self, memory: memoryview) -> int:
-        """Write the next bytes to `memory`. Returns their number, which is smaller only at the end of the file."""
-        count = min(len(self._head), len(memory))
+    def read(self, size: int) -> memoryview:
+        """Returns the next bytes, fewer only at the end of the file. The next call overwrites them."""
+        if len(self._memory) < size:
+            self._memory = memoryview(bytearray(size))
+        memory = self._memory[:size]
+        count = min(len(self._head), size)
         memory[:count] = self._head[:count]
         self._head = self._head[count:]
         count += fill(self._file, memory[count:])
         if not self._has_holes:
             self.hashes.append(memory[:count], default_threads())
         self.position += count
-        return count
+        return memory[:count]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -103,6 +103,7 @@ class StreamWriter:
         self._copier: ContentCopier | None = None
         self._blocks: list[WrittenBlock] = []
         self._part_starts: list[int] = []  # the address at which each ended part begins
+        self._part_positions = [0]  # how many bytes are before each part, also before the open one
         self._part_start = 0  # the address at which the open part begins
         self._part_size = 0  # of the open part
         self.parts: list[tuple[PartKind, int]] = []
@@ -116,18 +117,16 @@ class StreamWriter:
     @property
     def size(self) -> int:
         """The number of bytes appended."""
-        return sum(size for _, size in self.parts) + self._part_size
+        return self._part_positions[-1] + self._part_size
 
-    def append(self, data: bytes | memoryview) -> int:
-        """Append bytes. Returns the address of the first, relative to the segment."""
-        start = self.address
+    def append(self, data: bytes | memoryview) -> None:
+        """Append bytes."""
         view = memoryview(data)
         while len(view):
             room = self._room(len(view))
             room[:] = view[: len(room)]
             view = view[len(room) :]
             self._take_room(len(room))
-        return start
 
     def append_contents(self, contents: Contents) -> None:
         """Append the contents of several files."""
@@ -140,24 +139,9 @@ class StreamWriter:
             offset += len(room)
             self._take_room(len(room))
 
-    def append_from(self, read_into: Callable[[memoryview], int], size: int) -> int:
-        """Append up to `size` bytes, which `read_into` writes to the memory that it is given.
-
-        It returns how many it wrote; fewer than there is room for end the call. Returns how many were appended.
-        """
-        count = 0
-        while count < size:
-            room = self._room(size - count)
-            written = read_into(room)
-            self._take_room(written)
-            count += written
-            if written < len(room):
-                break
-        return count
-
     @property
     def has_one_part(self) -> bool:
-        """Whether all bytes are in one part so far, so that each is at the address that counts the bytes before it."""
+        """Whether all bytes are in one part so far, so that an address is the number of bytes before it."""
         return self._max_part_size is None and not self._part_starts
 
     def _room(self, size: int) -> memoryview:
@@ -191,22 +175,21 @@ class StreamWriter:
             kind = PartKind.DATA if self._dictionary is None else PartKind.DICTIONARY
         self.parts.append((kind, self._part_size))
         self._part_starts.append(self._part_start)
+        self._part_positions.append(self._part_positions[-1] + self._part_size)
         self._part_start += -(-self._part_size // self._block_size) * self._block_size
         self._part_size = 0
 
-    def runs(self, address: int, size: int) -> Iterator[tuple[int, int]]:
-        """Yields address and size of the runs that hold `size` bytes from `address` on: one run in each part."""
-        index = bisect_right(self._part_starts, address) - 1 if address < self._part_start else len(self._part_starts)
+    def runs(self, position: int, size: int) -> Iterator[tuple[int, int]]:
+        """Yields address and size of the runs that hold `size` bytes after the first `position`: one in each part."""
+        index = bisect_right(self._part_positions, position) - 1
         while size:
-            if index == len(self._part_starts):
-                yield address, size
+            offset = position - self._part_positions[index]
+            if index == len(self.parts):
+                yield self._part_start + offset, size
                 return
-            count = min(size, self._part_starts[index] + self.parts[index][1] - address)
-            if count:
-                yield address, count
-            size -= count
-            index += 1
-            address = self._part_starts[index] if index < len(self._part_starts) else self._part_start
+            count = min(size, self.parts[index][1] - offset)
+            yield self._part_starts[index] + offset, count
+            position, size, index = position + count, size - count, index + 1
 
     def finish(self) -> list[WrittenBlock]:
         """End the last part, and write the remaining bytes. Returns all blocks."""

@@ -113,16 +113,42 @@ py::List<NameAndSize> unknown(const KnownContents& known, const LoadedFiles& loa
 }
 
 PlacedFiles place(KnownContents& known, const LoadedFiles& loaded, std::uint64_t first_ino,
-                  std::uint64_t address, std::optional<std::uint64_t> text_file) {
-    return place_files(loaded.files, {first_ino, address, text_file}, known);
+                  std::optional<std::uint64_t> text_file, unsigned num_threads) {
+    const nb::gil_scoped_release release;
+    return place_files(loaded.files, {first_ino, text_file}, known, num_threads);
 }
 
-using InStream = py::Tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
+using PositionAndSize = py::Tuple<std::uint64_t, std::uint64_t>;
+
+py::List<PositionAndSize> add_piece(KnownContents& known, const py::Buffer& piece,
+                                    unsigned num_threads) {
+    const BufferView view(piece, PyBUF_SIMPLE);
+    StreamContents::Ranges ranges;
+    {
+        const nb::gil_scoped_release release;
+        ranges = known.stream().add_piece(view.bytes(), num_threads);
+    }
+    py::List<PositionAndSize> result;
+    for (const StreamContents::Range& range : ranges) {
+        result.append(nb::make_tuple(range.begin, range.size));
+    }
+    return result;
+}
+
+py::List<PositionAndSize> runs(const KnownContents& known, std::uint64_t number) {
+    py::List<PositionAndSize> result;
+    for (const StreamContents::Run& run : known.stream().runs(number)) {
+        result.append(nb::make_tuple(run.position, run.size));
+    }
+    return result;
+}
+
+using InStream = py::Tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
 
 py::List<InStream> in_stream(const PlacedFiles& placed) {
     py::List<InStream> result;
     for (const PlacedFiles::InStream& each : placed.in_stream) {
-        result.append(nb::make_tuple(each.ino, each.address, each.size));
+        result.append(nb::make_tuple(each.ino, each.file_offset, each.position, each.size));
     }
     return result;
 }
@@ -240,8 +266,8 @@ void bind_loaded_files(nb::module_& sources) {
              "given replace those of the files.")
         .def("dirent_rows", &dirent_rows, "parent"_a, "first_ino"_a,
              "Returns rows of the table dirent.");
-    nb::class_<Contents>(sources, "Contents", "The contents of several files.")
-        .def("__len__", [](const Contents& self) { return self.files().size(); })
+    nb::class_<Contents>(sources, "Contents", "The contents of several files, or slices of them.")
+        .def("__len__", [](const Contents& self) { return self.slices().size(); })
         .def_prop_ro("size", &Contents::size, "The size of all contents in bytes.");
     nb::class_<ContentCopier>(sources, "ContentCopier", "Copies contents on threads of its own.")
         .def(nb::init<>())
@@ -252,15 +278,17 @@ void bind_loaded_files(nb::module_& sources) {
     nb::class_<PlacedFiles>(sources, "PlacedFiles",
                             "Where the contents of some files go. Empty files are left out.")
         .def_ro("new_in_stream", &PlacedFiles::new_in_stream,
-                "The contents that must be appended to the stream.")
+                "The bytes that must be appended to the stream.")
         .def_ro("new_in_text", &PlacedFiles::new_in_text,
                 "The contents that must be added as text files.")
         .def_ro("num_duplicates", &PlacedFiles::num_duplicates,
                 "The number of contents that the stream or a text file had.")
         .def_ro("num_unchanged", &PlacedFiles::num_unchanged,
                 "The number of files that were not read.")
-        .def_prop_ro("in_stream", &in_stream,
-                     "Inode number, address and size of each file whose content is in the stream.")
+        .def_prop_ro(
+            "in_stream", &in_stream,
+            "Inode number, file_offset, position in the stream, and size of each extent of the "
+            "files whose contents are in the stream.")
         .def_prop_ro("in_text", &in_text, "Inode number, and number of a text file.")
         .def_prop_ro("in_archive", &in_archive,
                      "Inode number, and that of a file of the archive which has the content.")
@@ -271,21 +299,30 @@ void bind_loaded_files(nb::module_& sources) {
         .value("TEXT", StoredContent::Place::text)
         .value("ARCHIVE", StoredContent::Place::archive);
     nb::class_<KnownContents>(sources, "KnownContents",
-                              "The contents that are stored: at an address of the stream, as the "
-                              "text file of a number, or as the archive's file of an inode number.")
+                              "The contents that are stored: in the stream, as the text file of a "
+                              "number, or as the archive's file of an inode number.\n\n"
+                              "Contents in the stream have numbers, too.")
         .def(nb::init<>())
         .def("find", &find, "size"_a, "sha256"_a,
-             "Returns the place of a content, and its address or number; None if it is not known.")
+             "Returns the place of a content, and its number; None if it is not known.")
         .def("add", &add, "size"_a, "sha256"_a, "place"_a, "where"_a)
         .def("unknown", &unknown, "files"_a,
              "Returns name and size of each file that was read, is not empty, and whose content is "
              "not known.")
         .def("has_size", &KnownContents::has_size, "size"_a,
              "Whether a content of this size was added.")
-        .def("place", &place, "files"_a, "first_ino"_a, "address"_a, "text_file"_a.none(),
+        .def("place", &place, "files"_a, "first_ino"_a, "text_file"_a.none(), "num_threads"_a,
              "Places the contents of files, and adds those that are new.\n\n"
-             "The next byte of the stream gets `address`, the next text file the number "
-             "`text_file`. If that is None, all contents go to the stream.");
+             "The next text file gets the number `text_file`. If that is None, all contents go to "
+             "the stream.")
+        .def("add_piece", &add_piece, "piece"_a, "num_threads"_a,
+             "Adds the next bytes of a content that goes to the stream.\n\n"
+             "Returns begin and size of the ranges that must be appended to the stream.")
+        .def(
+            "end_content", [](KnownContents& self) { return self.stream().end(); },
+            "Ends the content that came in pieces. Returns its number.")
+        .def("runs", &runs, "number"_a,
+             "Returns position and size of the runs of the stream that are a content, in order.");
 }
 
 }  // namespace gompfs

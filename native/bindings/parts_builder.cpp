@@ -49,8 +49,8 @@ void add_files(PartsBuilder& builder,
     for (std::size_t index = 0; index < count; ++index) {
         const nb::object file = files[index];
         if (const Contents* contents = nullptr; nb::try_cast(file, contents)) {
-            for (const auto& content : contents->files()) {
-                texts.push_back(as_text(content->bytes));
+            for (const Contents::Slice& slice : contents->slices()) {
+                texts.push_back(as_text(slice.bytes()));
             }
         } else {
             texts.push_back(as_text(views.emplace_back(file, PyBUF_SIMPLE).bytes()));

@@ -1,6 +1,10 @@
 // Finds equal contents; see known_contents.h.
 #include "sources/known_contents.h"
 
+#include <memory>
+#include <utility>
+#include <vector>
+
 namespace gompfs {
 
 std::optional<StoredContent> KnownContents::find(std::uint64_t size, const Sha256& sha256) const {
@@ -24,10 +28,34 @@ std::vector<const LoadedFile*> unknown_files(const std::vector<LoadedFile>& file
     return unknown;
 }
 
-PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next,
-                        KnownContents& known) {
+namespace {
+
+// Adds contents to the stream. Returns what is new in it.
+Contents add_to_stream(const std::vector<std::shared_ptr<FileContent>>& contents,
+                       StreamContents& stream, unsigned num_threads) {
+    std::vector<StreamContents::Bytes> bytes;
+    bytes.reserve(contents.size());
+    for (const auto& content : contents) {
+        bytes.emplace_back(content->bytes);
+    }
+    Contents added;
+    const std::vector<StreamContents::Ranges> ranges = stream.add(bytes, num_threads);
+    for (std::size_t index = 0; index < contents.size(); ++index) {
+        for (const StreamContents::Range& range : ranges[index]) {
+            added.append({contents[index], range.begin, range.size});
+        }
+    }
+    return added;
+}
+
+}  // namespace
+
+PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next, KnownContents& known,
+                        unsigned num_threads) {
     using Place = StoredContent::Place;
     PlacedFiles placed;
+    std::vector<std::shared_ptr<FileContent>> for_stream;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> in_stream;  // inode and content
     std::uint64_t ino = next.ino - 1;
     for (const LoadedFile& file : files) {
         ++ino;
@@ -47,9 +75,8 @@ PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next,
                 stored = {Place::text, (*next.text_file)++};
                 placed.new_in_text.append(file.content);
             } else {
-                stored = {Place::stream, next.address};
-                next.address += size;
-                placed.new_in_stream.append(file.content);
+                stored = {Place::stream, known.stream().num_contents() + for_stream.size()};
+                for_stream.push_back(file.content);
             }
             known.add(size, content.sha256, *stored);
         } else if (stored->place != Place::archive) {
@@ -62,10 +89,18 @@ PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next,
         if (stored->place == Place::text) {
             placed.in_text.push_back({ino, stored->where});
         } else {
-            placed.in_stream.push_back({ino, stored->where, size});
+            in_stream.emplace_back(ino, stored->where);
         }
         if (!content.is_text) {
             placed.binary.push_back(ino);
+        }
+    }
+    placed.new_in_stream = add_to_stream(for_stream, known.stream(), num_threads);
+    for (const auto& [number, content] : in_stream) {
+        std::uint64_t file_offset = 0;
+        for (const StreamContents::Run& run : known.stream().runs(content)) {
+            placed.in_stream.push_back({number, file_offset, run.position, run.size});
+            file_offset += run.size;
         }
     }
     return placed;

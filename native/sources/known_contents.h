@@ -1,8 +1,8 @@
 // The contents of files that an archive has already, so that equal files are stored once.
 //
-// A content is stored in the stream, from an address on, or as one of the text files, which have
-// numbers. An archive that is added to has the contents of its files, which have inode numbers. Two
-// contents are equal if their sizes and hashes are.
+// A content is stored in the stream, as one of StreamContents, or as one of the text files; both
+// have numbers. An archive that is added to has the contents of its files, which have inode
+// numbers. Two contents are equal if their sizes and hashes are.
 #pragma once
 
 #include <array>
@@ -17,6 +17,7 @@
 
 #include "common/contents.h"
 #include "sources/local_files.h"
+#include "sources/stream_contents.h"
 
 namespace gompfs {
 
@@ -24,7 +25,7 @@ struct StoredContent {
     enum class Place : std::uint8_t { stream, text, archive };
 
     Place place;
-    std::uint64_t where;  // the address, the number of a text file, or an inode number
+    std::uint64_t where;  // a number: of StreamContents, of a text file, or of an inode
 };
 
 class KnownContents {
@@ -35,6 +36,9 @@ class KnownContents {
     void add(std::uint64_t size, const Sha256& sha256, StoredContent stored);
     // Whether a content of this size was added.
     bool has_size(std::uint64_t size) const { return sizes_.contains(size); }
+
+    StreamContents& stream() { return stream_; }
+    const StreamContents& stream() const { return stream_; }
 
   private:
     struct Key {
@@ -52,6 +56,7 @@ class KnownContents {
 
     std::unordered_map<Key, StoredContent, Hash> contents_;
     std::unordered_set<std::uint64_t> sizes_;
+    StreamContents stream_;
 };
 
 // A file that was read whole, or that the archive has unchanged. It has one name. If it was read,
@@ -69,8 +74,9 @@ struct LoadedFile {
 // Where the contents of some files go: those that are new, and for each file that is not empty
 // where its content is.
 struct PlacedFiles {
+    // An extent in the stream.
     struct InStream {
-        std::uint64_t ino, address, size;
+        std::uint64_t ino, file_offset, position, size;
     };
     struct InText {
         std::uint64_t ino, number;
@@ -79,7 +85,8 @@ struct PlacedFiles {
         std::uint64_t ino, archived_ino;
     };
 
-    Contents new_in_stream, new_in_text;
+    Contents new_in_stream;  // without what the stream has
+    Contents new_in_text;
     std::vector<InStream> in_stream;
     std::vector<InText> in_text;
     std::vector<InArchive> in_archive;
@@ -89,7 +96,7 @@ struct PlacedFiles {
 };
 
 struct NextPlaces {
-    std::uint64_t ino, address;
+    std::uint64_t ino;
     std::optional<std::uint64_t> text_file;  // none: all goes to the stream
 };
 
@@ -97,8 +104,8 @@ struct NextPlaces {
 std::vector<const LoadedFile*> unknown_files(const std::vector<LoadedFile>& files,
                                              const KnownContents& known);
 
-// Adds the new contents to `known`.
-PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next,
-                        KnownContents& known);
+// Adds the new contents to `known`, on up to num_threads threads.
+PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next, KnownContents& known,
+                        unsigned num_threads);
 
 }  // namespace gompfs

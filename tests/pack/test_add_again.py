@@ -289,7 +289,7 @@ def test_damaged_contents_are_stored_anew(tree: Path, archive: Path, codec: Code
         flip(archive, block)
     report = add(archive, tree, codec=codec, checksum=True)
     assert report.num_unchanged == 0
-    assert report.stream_size >= sum((tree / name).stat().st_size for name in names if name != "sparse")
+    assert report.stream_size >= sum((tree / name).stat().st_size for name in names if name.startswith("noise"))
     with Archive(archive, verify=True) as opened:
         assert list_archive(opened) == list_directory(tree)
 
@@ -329,7 +329,8 @@ def test_impossible_files_are_not_taken_over(tree: Path, archive: Path, codec: C
     assert report.num_unchanged == NUM_FILES - 1  # what the index says of the hole is possible
     with Archive(archive) as opened:
         assert opened.read(opened.resolve("texts/0").ino, 0, MIB) == (tree / "texts/0").read_bytes()
-    assert add(archive, tree, codec=codec, checksum=True).stream_size >= (tree / "texts/large").stat().st_size
+    report = add(archive, tree, codec=codec, checksum=True)
+    assert 0 < report.stream_size <= (tree / "texts/large").stat().st_size
     check(archive, tree)
 
 

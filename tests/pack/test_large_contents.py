@@ -161,7 +161,8 @@ def test_large_files_of_one_size(tmp_path: Path) -> None:
         file.seek(9 * MIB, os.SEEK_CUR)
         file.write(CONTENT)
     report = pack(tmp_path / "a.gomp", tree)
-    assert (report.num_duplicates, report.stream_size) == (2, 4 * len(content))
+    assert report.num_duplicates == 2
+    assert len(CONTENT) < report.stream_size <= 4 * len(content) - 5 * len(CONTENT)  # zeros are stored again
     with Archive(tmp_path / "a.gomp") as archive:
         assert list_archive(archive) == list_directory(tree)
 

@@ -135,7 +135,7 @@ def test_identical_files_are_stored_once(tmp_path: Path) -> None:
     (tree / "other").write_bytes(large[:-1] + bytes([large[-1] ^ 1]))
     report = pack(tmp_path / "a.gomp", tree)
     assert report.num_duplicates == 6
-    assert report.stream_size == len(small) + 2 * len(large)
+    assert len(small) + len(large) < report.stream_size < len(small) + len(large) + (16 << 10)
     with Archive(tmp_path / "a.gomp") as archive:
         extents = {archive.extents(archive.resolve(f"large-{number}").ino)[0] for number in range(4)}
         assert len(extents) == 1

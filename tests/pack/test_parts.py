@@ -92,15 +92,16 @@ def test_a_caller_ends_parts(tmp_path: Path) -> None:
     with open(tmp_path / "blocks", "wb") as file:
         stream = StreamWriter(BlockWriter(file, 0), engine, BLOCK_SIZE, CodecOptions())
         stream.end_part(PartKind.TEXT)
-        assert stream.append(b"a" * 100) == 0
+        stream.append(b"a" * 100)
         stream.end_part(PartKind.TEXT)
-        assert stream.append(b"b" * BLOCK_SIZE) == BLOCK_SIZE
+        stream.append(b"b" * BLOCK_SIZE)
         stream.end_part()
         stream.end_part(PartKind.TEXT)
-        assert stream.append(b"c") == 2 * BLOCK_SIZE
+        stream.append(b"c")
         runs = [(0, 100), (BLOCK_SIZE, BLOCK_SIZE), (2 * BLOCK_SIZE, 1)]
         assert list(stream.runs(0, 101 + BLOCK_SIZE)) == runs
         assert list(stream.runs(50, 60)) == [(50, 50), (BLOCK_SIZE, 10)]
+        assert list(stream.runs(100, 1)) == [(BLOCK_SIZE, 1)]
         blocks = stream.finish()
     assert stream.parts == [(PartKind.TEXT, 100), (PartKind.DATA, BLOCK_SIZE), (PartKind.DATA, 1)]
     assert len(blocks) == 3

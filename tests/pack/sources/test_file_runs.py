@@ -45,7 +45,7 @@ def load(folder: Path, *names: str, archived: dict[bytes, tuple[int, int, int]] 
 
 def contents_of(files: LoadedFiles) -> Contents:
     """Returns the contents of files that are all different."""
-    return KnownContents().place(files, 1, 0, None).new_in_stream
+    return KnownContents().place(files, 1, None, 2).new_in_stream
 
 
 @pytest.fixture
@@ -171,9 +171,9 @@ def test_text_has_no_nul_near_its_beginning(tmp_path: Path) -> None:
     for name, nul in (("a", PROBE_SIZE - 1), ("b", PROBE_SIZE), ("c", 0)):
         (tmp_path / name).write_bytes(b"x" * nul + b"\0" + name.encode() * PROBE_SIZE)
     (tmp_path / "d").touch()
-    placed = KnownContents().place(load(tmp_path, *"abcd"), 10, 1000, 20)
+    placed = KnownContents().place(load(tmp_path, *"abcd"), 10, 20, 2)
     size = 2 * PROBE_SIZE
-    assert placed.in_stream == [(10, 1000, size), (12, 1000 + size, PROBE_SIZE + 1)]
+    assert placed.in_stream == [(10, 0, 0, size), (12, 0, size, PROBE_SIZE + 1)]
     assert placed.in_text == [(11, 20)]
     assert placed.binary == [10, 12]
     assert (len(placed.new_in_stream), len(placed.new_in_text), placed.num_duplicates) == (2, 1, 0)
@@ -184,11 +184,15 @@ def test_equal_contents_are_placed_once(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
     known = KnownContents()
     assert not known.has_size(5)
-    known.add(5, hashlib.sha256(b"known").digest(), Place.STREAM, 77)
-    placed = known.place(load(tmp_path, *"abcd"), 1, 100, None)
-    assert placed.in_stream == [(1, 100, 3), (2, 103, 3), (3, 100, 3), (4, 77, 5)]
+    assert known.add_piece(b"known", 1) == [(0, 5)]
+    known.add(5, hashlib.sha256(b"known").digest(), Place.STREAM, known.end_content())
+    placed = known.place(load(tmp_path, *"abcd"), 1, None, 2)
+    assert placed.in_stream == [(1, 0, 5, 3), (2, 0, 8, 3), (3, 0, 5, 3), (4, 0, 0, 5)]
     assert (placed.new_in_stream.size, placed.num_duplicates, placed.binary) == (6, 2, [])
-    assert known.find(3, hashlib.sha256(b"two").digest()) == (Place.STREAM, 103)
+    assert known.find(3, hashlib.sha256(b"two").digest()) == (Place.STREAM, 2)
+    assert known.runs(2) == [(8, 3)]
+    with pytest.raises(IndexError):
+        known.runs(3)
     assert known.find(4, hashlib.sha256(b"two").digest()) is None
     assert known.has_size(5)
     with pytest.raises(ValueError, match="32 bytes"):
@@ -216,9 +220,9 @@ def test_files_that_the_archive_has_unchanged_are_not_read(tmp_path: Path) -> No
     assert (files.size, files.size_read) == (4 * 13, 3 * 13)
     assert files.names() == [b"same", b"size", b"later", b"other", b"empty"]
     assert files.xattr_rows(5) == [(5, b"user.kept", b"yes")]
-    placed = KnownContents().place(files, 10, 0, None)
+    placed = KnownContents().place(files, 10, None, 2)
     assert placed.in_archive == [(10, 83), (14, 70)]
-    assert placed.in_stream == [(11, 0, 13), (12, 0, 13), (13, 0, 13)]
+    assert placed.in_stream == [(11, 0, 0, 13), (12, 0, 0, 13), (13, 0, 0, 13)]
     assert (placed.num_unchanged, placed.num_duplicates) == (2, 2)
 
 
@@ -238,10 +242,13 @@ def test_contents_of_the_archive_are_known(tmp_path: Path) -> None:
     files = load(tmp_path, *"abcd")
     known = KnownContents()
     assert known.unknown(files) == [(b"a", 3), (b"b", 3), (b"c", 3)]
-    known.add(3, hashlib.sha256(b"two").digest(), Place.STREAM, 77)
+    known.add_piece(b"other", 1)
+    known.end_content()
+    assert known.add_piece(b"two", 1) == [(0, 3)]
+    known.add(3, hashlib.sha256(b"two").digest(), Place.STREAM, known.end_content())
     known.add(3, hashlib.sha256(b"one").digest(), Place.ARCHIVE, 7)
     assert known.unknown(files) == []
-    assert known.find(3, hashlib.sha256(b"two").digest()) == (Place.STREAM, 77)
-    placed = known.place(files, 10, 100, 0)
-    assert (placed.in_archive, placed.in_stream) == ([(10, 7), (12, 7)], [(11, 77, 3)])
+    assert known.find(3, hashlib.sha256(b"two").digest()) == (Place.STREAM, 1)
+    placed = known.place(files, 10, 0, 2)
+    assert (placed.in_archive, placed.in_stream) == ([(10, 7), (12, 7)], [(11, 0, 5, 3)])
     assert (placed.num_duplicates, placed.num_unchanged, placed.binary) == (1, 0, [])

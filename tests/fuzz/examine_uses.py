@@ -29,6 +29,8 @@ Use = tuple[str, Callable[[], None]]
 _TABLES = ("wordcount", "term_vector", "sequence_count", "ranked_inverted_index", "tfidf", "inverted_index")
 _NO_SEARCH = ("no file was searched", "take too much memory", "the paths of all directories are too long together")
 """Errors that `grep` may give for a valid archive: it has no files; tebibytes of holes are a line; paths are long."""
+_SOME_MEMORY, _NO_MEMORY = 256 << 20, 64 << 30
+"""What is between may be a file with a large hole, which takes its memory if somebody wants it as an array."""
 _NUM_PATTERNS = 3
 _PATTERNS = ("", "the", "of.*the", "(?i)ALICE", r"\bto\b", "[a-c]$", "word", "x{3}")
 
@@ -70,16 +72,16 @@ def _library(examination: Examination, name: str) -> Iterator[None]:
 
 
 def _read_many(examination: Examination) -> None:
-    """Reads all files at once, whatever sizes they claim; then each of those that can be compared."""
+    """Reads all files at once, also if they claim sizes that no memory has; then each of those that can be compared."""
     with _library(examination, "read_many of all"), gompfs.open(examination.path, verify=True) as files:
-        files.read_many(
-            [
-                os.path.join(top, name)
-                for top, _, names in files.walk(b"")
-                for name in names
-                if stat.S_ISREG(files.stat(os.path.join(top, name), follow_symlinks=False).st_mode)
-            ]
-        )
+        sizes = {
+            path: state.st_size
+            for top, _, names in files.walk(b"")
+            for path in (os.path.join(top, name) for name in names)
+            if stat.S_ISREG((state := files.stat(path, follow_symlinks=False)).st_mode)
+        }
+        if not _SOME_MEMORY < sum(sizes.values()) < _NO_MEMORY:
+            files.read_many(list(sizes))
     paths = _small_files(examination)
     with _library(examination, "read_many"), gompfs.open(examination.path, verify=True) as files:
         for path, content in zip(paths, files.read_many(paths), strict=True):

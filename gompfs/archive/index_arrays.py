@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,24 @@ def all_extents(archive: Archive) -> NDArray[np.int64]:
     int64, shape (n, 4). The rows are not checked. Raises CorruptIndexError.
     """
     return np.array(archive.index.all_extents(), np.int64).reshape(-1, 4)
+
+
+def in_stream_order(archive: Archive, inos: Collection[int]) -> tuple[list[int], dict[int, int]]:
+    """Returns the regular files among `inos` in the order of the stream, and for each file one with the same bytes.
+
+    Of the files that are one extent each, the same one, only one is in the list: it has the bytes of the others. Raises
+    CorruptIndexError.
+    """
+    files = file_sizes(archive)
+    files = files[np.isin(files[:, 0], np.fromiter(inos, np.int64, len(inos)))]
+    extents = np.append(all_extents(archive), [[0, 0, -1, 0]], axis=0)
+    first, end = (np.searchsorted(extents[:-1, 0], files[:, 0], side) for side in ("left", "right"))
+    extent = extents[np.where(end > first, first, -1)]
+    is_one = (end - first == 1) & (extent[:, 1] == 0) & (extent[:, 3] == files[:, 1])
+    keys = np.stack([extent[:, 2], files[:, 1], np.where(is_one, 0, files[:, 0])], axis=1)
+    _, chosen, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    same = files[chosen, 0]
+    return same.tolist(), dict(zip(files[:, 0].tolist(), same[number.reshape(-1)].tolist(), strict=True))
 
 
 def inode_numbers(archive: Archive) -> NDArray[np.uint64]:

@@ -29,6 +29,7 @@ _EXAMPLES = {
     "metrics": "grep requests metrics",
     "metrics.json": "python3 -m json.tool metrics.json",
     "binary-files": "wc -l binary-files",
+    "sha256sums": "cd ..; sha256sum -c stats/sha256sums",
     "wordcount": "head -20 wordcount",
     "sort": "grep -P '^colou?r\\t' sort",
     "inverted_index": "grep -P '^error\\t' inverted_index",

@@ -110,7 +110,7 @@ class ArchivedContents:
             return
         digests = self._files.archive.blocks.reader.hash_files(files, self._num_threads)
         for (ino, size), sha256 in zip(files, digests, strict=True):
-            if sha256 is not None and self._known.find(size, sha256) is None:
+            if isinstance(sha256, bytes) and self._known.find(size, sha256) is None:
                 self._known.add(size, sha256, Place.ARCHIVE, ino)
 
 

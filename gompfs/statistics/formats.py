@@ -75,14 +75,14 @@ def record_batches(report: Report, columns: Columns) -> pa.RecordBatchReader:
 class _JsonLines(Report):
     def __init__(self, report: Report, columns: Columns) -> None:
         self._report = report
-        self._format = line_format(columns)
+        self._columns, self._format = columns, line_format(columns)
 
     @property
     def size(self) -> None:
         """See Report.size."""
 
     def __iter__(self) -> Iterator[bytes]:
-        for texts in groups_of_pieces(self._report):
+        for texts in groups_of_pieces(self._report, self._columns):
             yield from self._converted(texts)
 
     def _converted(self, texts: Sequence[bytes]) -> list[bytes]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gompfs._native.statistics import FieldType, LineFormat
 from gompfs.errors import StatsUnavailableError
-from gompfs.statistics.records import Column, Columns
-from gompfs.statistics.report import Report, in_whole_lines
+from gompfs.statistics.records import Column, Columns, ColumnType, lines_of_fields
+from gompfs.statistics.report import Report
 
 _BYTES_AT_ONCE = 16 << 20
 
@@ -23,7 +23,8 @@ def line_format(columns: Columns) -> LineFormat:
 
 
 def _named(column: Column) -> tuple[str, FieldType]:
-    return column.name, FieldType[column.type.name]
+    is_sum = column.type is ColumnType.SHA256
+    return column.name, FieldType.WORD if is_sum else FieldType[column.type.name]
 
 
 def table_columns(columns: Columns) -> tuple[list[Column], list[Column]]:
@@ -40,11 +41,14 @@ def table_columns(columns: Columns) -> tuple[list[Column], list[Column]]:
     ]
 
 
-def groups_of_pieces(report: Report) -> Iterator[list[bytes]]:
-    """Yields the lines of a text in pieces, in lists of up to 16 MiB, for several threads to work on."""
+def groups_of_pieces(report: Report, columns: Columns) -> Iterator[list[bytes]]:
+    """Yields the lines of a text in pieces, in lists of up to 16 MiB, for several threads to work on.
+
+    Tabs separate their fields.
+    """
     group: list[bytes] = []
     size = 0
-    for piece in in_whole_lines(report):
+    for piece in lines_of_fields(columns, report):
         group.append(piece)
         size += len(piece)
         if size >= _BYTES_AT_ONCE:

@@ -1,7 +1,7 @@
 """The columns of statistics, and their lines as Python values, as `gompfs stats --json` prints them.
 
 A line consists of fields separated by tabs, one for each column. The last column of some tasks repeats: all remaining
-fields of the line are its items.
+fields of the line are its items. Lines that begin with a SHA-256 are those of the program sha256sum.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from gompfs.statistics.paths import unescape_path
+from gompfs.statistics.paths import sums_as_fields, unescape_path
 from gompfs.statistics.report import in_whole_lines
 
 
@@ -23,6 +23,7 @@ class ColumnType(Enum):
     PATH = "path", "string"
     COUNT = "count", "integer"
     SCORE = "score", "number"
+    SHA256 = "SHA-256", "string"
 
     @property
     def label(self) -> str:
@@ -41,6 +42,7 @@ _PARSERS: dict[ColumnType, Callable[[bytes], Any]] = {
     ColumnType.PATH: lambda field: os.fsdecode(unescape_path(field)),
     ColumnType.COUNT: int,
     ColumnType.SCORE: float,
+    ColumnType.SHA256: os.fsdecode,
 }
 
 
@@ -82,8 +84,15 @@ def records(columns: Columns, text: Iterable[bytes]) -> Iterator[Record]:
         yield _facts(b"".join(text))
         return
     parse = _line_parser(columns)
-    for piece in in_whole_lines(text):
+    for piece in lines_of_fields(columns, text):
         yield from map(parse, piece.split(b"\n")[:-1])
+
+
+def lines_of_fields(columns: Columns, text: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the lines of a task with these columns in pieces of whole lines, with tabs between the fields."""
+    pieces = in_whole_lines(text)
+    is_sums = isinstance(columns[0], Column) and columns[0].type is ColumnType.SHA256
+    return map(sums_as_fields, pieces) if is_sums else pieces
 
 
 def _line_parser(columns: Columns) -> Callable[[bytes], Any]:

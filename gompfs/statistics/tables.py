@@ -57,7 +57,7 @@ def reader(report: Report, columns: Columns) -> pa.RecordBatchReader:
 def _batches(report: Report, columns: Columns) -> Iterator[pa.RecordBatch]:
     layout, lines = _Layout(*table_columns(columns)), line_format(columns)
     schema = layout.schema()
-    for texts in groups_of_pieces(report):
+    for texts in groups_of_pieces(report, columns):
         try:
             parsed = table_batches(texts, lines, default_threads())
         except ValueError as error:

@@ -22,6 +22,7 @@ from gompfs.statistics.postings import from_postings, tfidf
 from gompfs.statistics.query import EVERYTHING, MAX_NGRAM_LENGTH, MAX_SEARCHED_LENGTH, StatsQuery
 from gompfs.statistics.records import Column, Columns, ColumnType, Items
 from gompfs.statistics.report import Report
+from gompfs.statistics.sha256sums import sha256sums
 from gompfs.statistics.source import StatsSource
 from gompfs.statistics.word_counts import SortOrder, word_counts
 
@@ -209,6 +210,14 @@ _ROWS = (
         (),
         binary_files,
         is_listed=True,
+    ),
+    Task(
+        "sha256sums",
+        "the SHA-256 of each file, binary files too, as sha256sum -c reads it",
+        (Column("sha256", ColumnType.SHA256), _PATH),
+        "by path",
+        (FILE, TOP),
+        sha256sums,
     ),
     Task("info", "facts about the archive", (), "", (), info, is_listed=True),
 )

@@ -211,18 +211,21 @@ std::variant<Extents, ReadFailure> extents(BlockReader& reader, std::uint64_t in
 
 using InoAndSize = std::pair<std::uint64_t, std::uint64_t>;
 
-py::List<std::optional<nb::bytes>> sha256_of_files(BlockReader& reader,
-                                                   const std::vector<InoAndSize>& files,
-                                                   unsigned num_threads) {
+using Sha256OrFailure = std::variant<nb::bytes, ReadFailure>;
+
+py::List<Sha256OrFailure> sha256_of_files(BlockReader& reader, const std::vector<InoAndSize>& files,
+                                          unsigned num_threads) {
     std::vector<FileToHash> to_hash;
     for (const auto& [ino, size] : files) {
         to_hash.push_back({ino, size});
     }
-    std::vector<std::optional<Sha256::Digest>> digests;
-    run_interruptibly([&] { digests = hash_files(reader, to_hash, num_threads); });
-    py::List<std::optional<nb::bytes>> result;
-    for (const std::optional<Sha256::Digest>& digest : digests) {
-        result.append(digest ? nb::object(to_bytes(*digest)) : nb::none());
+    std::vector<FileHash> hashes;
+    run_interruptibly([&] { hashes = hash_files(reader, to_hash, num_threads); });
+    py::List<Sha256OrFailure> result;
+    for (const FileHash& hash : hashes) {
+        const auto* digest = std::get_if<Sha256::Digest>(&hash);
+        result.append(digest ? nb::object(to_bytes(*digest))
+                             : nb::cast(std::get<ReadFailure>(hash)));
     }
     return result;
 }
@@ -304,7 +307,7 @@ void bind_block_reader(nb::module_& module) {
              "Returns file_offset, stream_offset and size of the extents of a file, by "
              "file_offset.")
         .def("hash_files", &sha256_of_files, "files"_a, "num_threads"_a,
-             "Returns the SHA-256 of each file, or None for one that cannot be read.\n\n"
+             "Returns the SHA-256 of each file, or why it cannot be read.\n\n"
              "`files` are pairs of an inode number and a size, in the order of the stream.")
         .def(
             "load", &BlockReader::load, nb::call_guard<nb::gil_scoped_release>(), "numbers"_a,

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "blocks/block_reader.h"
@@ -15,11 +15,11 @@ struct FileToHash {
     std::uint64_t ino, size;
 };
 
-// Returns the SHA-256 of each file, or nothing for one that cannot be read or has fewer bytes than
-// its size. Files that follow each other in the stream are decoded together. Throws
-// std::bad_alloc and Cancelled.
-std::vector<std::optional<Sha256::Digest>> hash_files(BlockReader& reader,
-                                                      std::span<const FileToHash> files,
-                                                      unsigned num_threads);
+using FileHash = std::variant<Sha256::Digest, ReadFailure>;
+
+// Returns the SHA-256 of each file, or why it cannot be read. Files that follow each other in the
+// stream are decoded together. Throws what BlockReader::read_pieces throws, and Cancelled.
+std::vector<FileHash> hash_files(BlockReader& reader, std::span<const FileToHash> files,
+                                 unsigned num_threads);
 
 }  // namespace gompfs

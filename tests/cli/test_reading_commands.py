@@ -143,8 +143,8 @@ def test_info_as_text_names_every_part(gompfs, archive):
 
 
 STATS = [
-    "binary-files", "info", "inverted_index", "ranked_inverted_index", "sequence_count", "sort", "term_vector", "tfidf",
-    "wordcount",
+    "binary-files", "info", "inverted_index", "ranked_inverted_index", "sequence_count", "sha256sums", "sort",
+    "term_vector", "tfidf", "wordcount",
 ]  # fmt: skip
 
 

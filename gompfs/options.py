@@ -5,8 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from gompfs.codec import DEFAULT_BLOCK_SIZE, DEFAULT_LEVEL, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, Codec, CodecOptions
+from gompfs.codec import (
+    DEFAULT_BLOCK_SIZE,
+    DEFAULT_LEVEL,
+    MAX_BLOCK_SIZE,
+    MAX_PART_SIZE,
+    MIN_BLOCK_SIZE,
+    Codec,
+    CodecOptions,
+)
 from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import OptionError
 from gompfs.model import WORD_RULES
@@ -19,7 +28,8 @@ class PackOptions:
     With `part_size`, a part of the stream ends after that many bytes. `dictionary_size` 0 means that the archive gets
     no dictionary, None that its size depends on that of the sources; `add` ignores it. With `check`, blocks are decoded
     when they are encoded, and everything is read back before it becomes visible. With `checksum`, `add` also reads
-    files whose size and time have not changed; `pack` ignores it.
+    files whose size and time have not changed; `pack` ignores it. `purpose` is a name of PURPOSES, which the archive
+    notes; `for_purpose` sets the other fields.
     """
 
     codec: Codec = Codec.GOMPRESSO_TADOC
@@ -36,6 +46,7 @@ class PackOptions:
     dictionary_size: int | None = None
     check: bool = True
     checksum: bool = False
+    purpose: str | None = None
 
     def __post_init__(self) -> None:
         if self.part_size is not None and self.part_size < 1:
@@ -43,6 +54,8 @@ class PackOptions:
         if not MIN_BLOCK_SIZE <= self.block_size <= MAX_BLOCK_SIZE or self.block_size & (self.block_size - 1):
             limits = f"{MIN_BLOCK_SIZE} and {MAX_BLOCK_SIZE}"
             raise OptionError(f"block size {self.block_size} is not a power of two between {limits}")
+        if self.purpose is not None and self.purpose not in PURPOSES:
+            raise OptionError(f"unknown purpose {self.purpose!r}; use {' or '.join(PURPOSES)}")
         if self.words not in WORD_RULES:
             raise OptionError(f"unknown word rule {self.words!r}; use {' or '.join(WORD_RULES)}")
         self._check_dictionary()
@@ -54,6 +67,11 @@ class PackOptions:
             raise OptionError("only archives with the codec gompresso-bit have a dictionary: use --codec gompresso-bit")
         if size is not None and not 0 <= size <= MAX_DICTIONARY_SIZE:
             raise OptionError(f"a dictionary of {size} bytes is larger than {MAX_DICTIONARY_SIZE} bytes")
+
+    @classmethod
+    def for_purpose(cls, purpose: str, **fields: Any) -> PackOptions:
+        """Returns the options of a name of PURPOSES; those in `fields` have other values. Raises OptionError."""
+        return cls(**{**PURPOSES.get(purpose, {}), "purpose": purpose, **fields})
 
     @property
     def text_as_grammar(self) -> bool:
@@ -70,6 +88,15 @@ class PackOptions:
         codec = Codec.GOMPRESSO_BIT if self.text_as_grammar else self.codec
         return CodecOptions(codec, self.level, self.dependency_elimination)
 
+
+PURPOSES: dict[str, dict[str, Any]] = {
+    "size": {"level": 8, "block_size": MAX_BLOCK_SIZE, "part_size": MAX_PART_SIZE},
+    "speed": {"codec": Codec.GOMPRESSO_BYTE, "level": 1},
+    "training": {"codec": Codec.GOMPRESSO_BYTE, "block_size": 32 << 10},
+}
+"""What an archive can be packed for, and the fields of PackOptions that are right for it. docs/howto/choose.md has the
+measurements.
+"""
 
 # Options that mount(8), mount.fuse3, /etc/fstab and systemd may pass for any mount. gompfs mounts are read-only, nosuid
 # and nodev in any case. mount(8) passes noexec too where `user` or `users` stands for it.

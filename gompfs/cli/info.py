@@ -127,6 +127,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
             "entries",
             f"{facts['num_inodes']:,} inodes, {facts['num_binary_files']:,} binary files, words: {words}",
         ),
+        *([("packed for", facts["meta"]["for"])] if "for" in facts["meta"] else []),
         ("content", _exact(facts["content_size"])),
         ("stream", f"{_exact(facts['stream_size'])}, duplicate files counted once, holes not counted"),
         ("archive size", f"{_exact(facts['archive_size'])}, ratio {facts['ratio']:.2f}"),

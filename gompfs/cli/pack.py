@@ -26,6 +26,7 @@ from gompfs.cli.packing import (
 from gompfs.cli.parameters import SeveralBeforeLast, engine_option, jobs_option, json_option, parse_size_option
 from gompfs.errors import OptionError, display_path
 from gompfs.model import WORD_RULES
+from gompfs.options import PURPOSES
 
 if TYPE_CHECKING:
     from gompfs.options import PackOptions
@@ -107,6 +108,14 @@ _SHARED_OPTIONS: Options = [
     default="identifiers",
     show_default=True,
     help=WORDS_HELP,
+)
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(list(PURPOSES)),
+    help="What matters most. size: the smallest archive with statistics (level 8, blocks of 1M, parts of 4M). speed: "
+    "packing takes least (gompresso-byte, level 1). training: small files that are read whole, in random order "
+    "(gompresso-byte, blocks of 32K). Other options given win. Default: a balance.",
 )
 @with_options([*DICTIONARY_OPTIONS, *_SHARED_OPTIONS])
 @engine_option
@@ -197,8 +206,15 @@ def _pack_options(values: dict[str, Any]) -> PackOptions:
     from gompfs.options import PackOptions
 
     same_names = ("jobs", "mtime_ns", "owner", "group", "block_size", "words", "force", "checksum")
-    same = {name: values[name] for name in same_names if name in values}
-    return PackOptions(**codec_options(values), check=not values["no_check"], **same)
+    fields = {name: values[name] for name in same_names if name in values} | codec_options(values)
+    fields["check"] = not values["no_check"]
+    if values.get("purpose") is None:
+        return PackOptions(**fields)
+    source = click.get_current_context().get_parameter_source
+    for name in PURPOSES[values["purpose"]]:
+        if source(name) is not click.core.ParameterSource.COMMANDLINE:
+            fields.pop(name, None)
+    return PackOptions.for_purpose(values["purpose"], **fields)
 
 
 def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:

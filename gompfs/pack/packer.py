@@ -131,7 +131,8 @@ def _write_archive(
         dictionary = chosen.native if chosen is not None else None
         builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size, dictionary=dictionary)
         report = _write_segment(builder, sources, items, progress)
-        index.writer.set_meta({"words": options.words})
+        purpose = {} if options.purpose is None else {"for": options.purpose}
+        index.writer.set_meta({"words": options.words, **purpose})
         superblock = _write_first_index(writer, *index.finish(), options)
     os.pwrite(descriptor, superblock.to_bytes(), 0)
     return report

@@ -172,6 +172,9 @@ ReadFailure BlockReader::find_or_load(std::uint64_t first, std::uint64_t end, st
         if (!source && !decoder_) {
             return {Reason::missing_block, number};
         }
+        if (source) {
+            source->announce_head(number);
+        }
         std::vector<LoadedBlock> loaded =
             source ? source->load(cache, number, end) : decode_around(number, end, ahead);
         if (loaded.empty()) {

@@ -55,7 +55,6 @@ std::vector<LoadedBlock> BlockSource::load(BlockCache& cache, std::uint64_t firs
         return blocks;
     }
     Batch batch(*work_);
-    announce_head(first);
     const Bytes run = read_run(positions);
     for (std::size_t index = 0; index < positions.size(); ++index) {
         const Position& position = positions[index];
@@ -191,7 +190,6 @@ std::vector<BlockSource::Position> BlockSource::neighbours(std::uint64_t first,
     return positions;
 }
 
-// Has the system read the head that a block needs while the block itself is read.
 void BlockSource::announce_head(std::uint64_t number) const {
     const PartHeads::Range head = heads_->unread_head(number);
     if (head.size != 0) {

@@ -71,6 +71,11 @@ class BlockSource {
         const std::function<MutableBytes(std::size_t index, std::size_t size)>& memory_for,
         const std::function<ReadFailure(std::size_t index, Bytes content)>& done) const;
 
+    // Has the system begin to read the head that a block needs, so that it is on its way while the
+    // block itself is read. For single blocks: where heads are read one after another, the system
+    // reads ahead by itself, and in larger pieces.
+    void announce_head(std::uint64_t number) const;
+
     // The most blocks that one call of load decodes.
     std::uint64_t max_run() const { return std::max<std::uint64_t>(kRunBytes / block_size_, 1); }
 
@@ -86,7 +91,6 @@ class BlockSource {
 
     Position position_of(std::uint64_t number) const;
     std::vector<Position> neighbours(std::uint64_t first, std::uint64_t end) const;
-    void announce_head(std::uint64_t number) const;
     Bytes read_run(const std::vector<Position>& positions) const;
     static Bytes block_of(Bytes run, const Position& position, const Position& first);
     BlockStatus decode(std::uint64_t number, Bytes block, MutableBytes content) const;

@@ -26,7 +26,7 @@ class PackOptions:
     """How an archive is packed. Sizes are in bytes; `jobs` 0 means one thread per core.
 
     With `part_size`, a part of the stream ends after that many bytes. `dictionary_size` 0 means that the archive gets
-    no dictionary, None that its size depends on that of the sources; `add` ignores it. With `check`, blocks are decoded
+    no dictionary, None that its size depends on that of the stream; `add` ignores it. With `check`, blocks are decoded
     when they are encoded, and everything is read back before it becomes visible. With `checksum`, `add` also reads
     files whose size and time have not changed; `pack` ignores it. `purpose` is a name of PURPOSES, which the archive
     notes; `for_purpose` sets the other fields.
@@ -64,7 +64,9 @@ class PackOptions:
     def _check_dictionary(self) -> None:
         size = self.dictionary_size
         if size and not self.can_have_dictionary:
-            raise OptionError("only archives with the codec gompresso-bit have a dictionary: use --codec gompresso-bit")
+            raise OptionError(
+                "with this codec, an archive has no dictionary: use --codec gompresso-tadoc or gompresso-bit"
+            )
         if size is not None and not 0 <= size <= MAX_DICTIONARY_SIZE:
             raise OptionError(f"a dictionary of {size} bytes is larger than {MAX_DICTIONARY_SIZE} bytes")
 
@@ -80,8 +82,8 @@ class PackOptions:
 
     @property
     def can_have_dictionary(self) -> bool:
-        """If a new archive can have a dictionary: all content is stored by the codec gompresso-bit."""
-        return self.data_codec().codec is Codec.GOMPRESSO_BIT and not self.text_as_grammar
+        """If a new archive can have a dictionary: content that is no grammar is stored by the codec gompresso-bit."""
+        return self.data_codec().codec is Codec.GOMPRESSO_BIT
 
     def data_codec(self) -> CodecOptions:
         """Returns how all content is coded that is not stored as a grammar."""

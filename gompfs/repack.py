@@ -21,7 +21,7 @@ from gompfs.model import MAX_TIME_NS, WORD_RULES, Inode
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, pack_archive
 from gompfs.pack.packer import ProgressCallback
-from gompfs.pack.sources import FileContent, Source, SourceEntry
+from gompfs.pack.sources import Source, SourceEntry
 from gompfs.pack.sources.base import ContentStream
 from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
@@ -98,16 +98,6 @@ class ArchiveSource(Source):
     def total_size(self) -> int:
         """The size of all files, each counted once."""
         return self._archive.index.totals()[1]
-
-    def files(self) -> Iterator[FileContent]:
-        """See Source.files."""
-        linked: set[int] = set()
-        for _, inode in self._archive.walk():
-            if not stat.S_ISREG(inode.mode) or inode.ino in linked:
-                continue
-            if inode.nlink > 1:
-                linked.add(inode.ino)
-            yield FileContent(inode.size, partial(self._archive.read, inode.ino))
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the root, then all entries depth first. Raises CorruptIndexError."""

@@ -59,9 +59,9 @@ DICTIONARY_OPTIONS: Options = [
         "dictionary_size",
         metavar="SIZE|none",
         callback=parse_dictionary_size,
-        help="Size of the dictionary of gompresso-bit: text from which all blocks may copy, up to 1M. Default: 1M; "
-        "256K for less than 16 MiB of files; none for less than 4 MiB, if it would not save space, or with the engine "
-        "gpu, which cannot encode with one.",
+        help="Size of the dictionary of gompresso-bit: bytes from which all its blocks may copy, up to 1M. Default: "
+        "1M; 256K for less than 16 MiB that no grammar has; none for less than 4 MiB, if it would not save space, or "
+        "with the engine gpu, which cannot encode with one.",
     ),
 ]
 CHECK_OPTIONS: Options = [

@@ -27,7 +27,7 @@ from gompfs.pack.archived_large import LargeArchivedContents
 from gompfs.pack.large_contents import LargeContents
 from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
-from gompfs.pack.stream import BlockWriter, StreamWriter
+from gompfs.pack.stream import BlockWriter, ChooseDictionary, StreamWriter
 from gompfs.pack.text_parts import TextParts
 from gompfs.text import PROBE_SIZE, is_text
 from gompfs.threads import default_threads, threads_limited_to
@@ -49,13 +49,13 @@ class ContentWriter:
         options: PackOptions,
         block_size: int,
         first_block: int,
-        dictionary: Dictionary | None = None,
+        dictionary: Dictionary | ChooseDictionary | None = None,
         archived: ArchivedFiles | None = None,
     ) -> None:
         """Write extents to `index` and blocks to `writer`. The first block gets the number `first_block`.
 
-        `dictionary` is that of the archive, which the blocks of gompresso-bit use. `archived` are the files of the
-        archive that is added to.
+        `dictionary` is that of the archive, which the blocks of gompresso-bit use, or chooses it. `archived` are the
+        files of the archive that is added to.
         """
         self.warnings: list[str] = []
         self.num_duplicates = 0

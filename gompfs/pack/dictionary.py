@@ -1,16 +1,16 @@
 """The dictionary of an archive: text from which the blocks of gompresso-bit may copy.
 
-It is chosen from samples of the sources when an archive is packed, and stored in the section `dictionary` of the first
-segment. What is added later uses the same dictionary.
+It is chosen from the beginning of the stream when an archive is packed, and stored in the section `dictionary` of the
+first segment. What is added later uses the same dictionary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
-from gompfs._native.codec import Dictionary, choose_dictionary, decode_blocks
+from gompfs._native.codec import Dictionary, decode_blocks
+from gompfs._native.codec import choose_dictionary as find_repeated
 from gompfs.codec import DEFAULT_LEVEL, BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.codecs import MAX_LEVEL
 from gompfs.codec.constants import MAX_DICTIONARY_SIZE
@@ -19,9 +19,7 @@ from gompfs.errors import CorruptBlockError, CorruptIndexError
 from gompfs.format import ArchiveFile
 from gompfs.model import Section, is_dictionary
 from gompfs.options import PackOptions
-from gompfs.pack.sources.base import Source, SourceEntry
-from gompfs.pack.sources.file_run import FileRun
-from gompfs.pack.sources.samples import ReadAhead, sample_files
+from gompfs.pack.stream import SAMPLE_SIZE
 
 # Default sizes of a dictionary, by the least size of the content. Smaller archives get none.
 _DEFAULT_SIZES = ((16 << 20, 1 << 20), (4 << 20, 256 << 10))
@@ -37,60 +35,42 @@ class ChosenDictionary:
     blocks: list[EncodedBlock]
 
 
-def sources_with_dictionary(
-    sources: Sequence[Source], options: PackOptions, engine: Engine
-) -> tuple[ChosenDictionary | None, Iterator[SourceEntry | FileRun]]:
-    """Returns the dictionary for a new archive, and the items of all sources.
+def may_have_dictionary(options: PackOptions, engine: Engine) -> bool:
+    """Returns whether a new archive may have a dictionary.
 
-    There is no dictionary if the options do not allow one, or have a `dictionary_size` of 0. If they leave the choice,
-    there is none that would not make the archive smaller. Raises PackError for an entry that cannot be read.
+    No kernel encodes with one, so an archive that is packed on a GPU has one only if a size is given.
     """
-    items: Iterator[SourceEntry | FileRun] = chain.from_iterable(source.items() for source in sources)
-    if options.dictionary_size == 0 or not options.can_have_dictionary:
-        return None, items
-    files = [source.files() for source in sources]
-    if None in files:
-        ahead = ReadAhead(chain.from_iterable(source.entries() for source in sources))
-        total, items = ahead.size, ahead.entries()
-        size = options.dictionary_size or _default_size(total, engine)
-        sample = b"".join(ahead.sample()) if size else b""
-    else:
-        total = sum(source.total_size or 0 for source in sources)
-        size = options.dictionary_size or _default_size(total, engine)
-        sample = b"".join(sample_files(chain.from_iterable(filter(None, files)), total)) if size else b""
-    return _choose(sample, size, total, options, engine) if sample else None, items
+    default = 0 if engine.name == "gpu" else 1
+    size = default if options.dictionary_size is None else options.dictionary_size
+    return options.can_have_dictionary and size > 0
 
 
-def _default_size(total: int, engine: Engine) -> int:
-    """Returns the size of the dictionary for content of `total` bytes, or 0 if it should have none.
+def choose_dictionary(content: Sequence[memoryview], options: PackOptions, engine: Engine) -> ChosenDictionary | None:
+    """Returns a dictionary for a stream that begins with `content`, chosen from its first SAMPLE_SIZE bytes.
 
-    No kernel encodes with a dictionary, so an archive that is packed on a GPU has one only if a size is given.
+    Unless the user asked for it, returns None if it saves less than it takes in these bytes. That is measured with
+    blocks of them from which it is not chosen.
     """
-    return 0 if engine.name == "gpu" else next((size for least, size in _DEFAULT_SIZES if total >= least), 0)
-
-
-def _choose(sample: bytes, size: int, total: int, options: PackOptions, engine: Engine) -> ChosenDictionary | None:
-    """Returns a dictionary chosen from `sample`, for content of `total` bytes.
-
-    Unless the user asked for it, returns None if it saves less than it takes. That is measured with blocks of the
-    sample from which it is not chosen.
-    """
+    sample = b"".join(content)[:SAMPLE_SIZE]
+    size = options.dictionary_size or next((size for least, size in _DEFAULT_SIZES if len(sample) >= least), 0)
+    if not size:
+        return None
     block_size = options.block_size
     pieces = [memoryview(sample)[start : start + block_size] for start in range(0, len(sample), block_size)]
     trial = [] if options.dictionary_size else pieces[_TRIAL_SHARE // 2 :: _TRIAL_SHARE]
     if trial:
         del pieces[_TRIAL_SHARE // 2 :: _TRIAL_SHARE]
-    content = choose_dictionary(pieces, size, engine.num_threads)
-    if not content:
+    chosen = find_repeated(pieces, size, engine.num_threads)
+    if not chosen:
         return None
-    dictionary = Dictionary(content)
-    blocks = engine.encode_blocks(content, block_size, CodecOptions(Codec.GOMPRESSO_BIT, MAX_LEVEL))
+    dictionary = Dictionary(chosen)
+    blocks = engine.encode_blocks(chosen, block_size, CodecOptions(Codec.GOMPRESSO_BIT, MAX_LEVEL))
     if trial:
         text = b"".join(trial)
-        saved = _saving(text, dictionary, options, engine) / len(text) * total
+        saved = _saving(text, dictionary, options, engine) / len(text) * len(sample)
         if saved <= sum(block.compressed_size for block in blocks):
             return None
-    return ChosenDictionary(dictionary, len(content), blocks)
+    return ChosenDictionary(dictionary, len(chosen), blocks)
 
 
 def _saving(text: bytes, dictionary: Dictionary, options: PackOptions, engine: Engine) -> int:

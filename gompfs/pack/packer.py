@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gompfs.engine import Engine
@@ -18,14 +19,17 @@ from gompfs.model import DICTIONARY_SECTION
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.archived_files import ArchivedFiles
-from gompfs.pack.dictionary import read_dictionary, sources_with_dictionary
+from gompfs.pack.dictionary import choose_dictionary, may_have_dictionary, read_dictionary
 from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_trailers
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
 from gompfs.pack.read_back import UnfinishedArchive, read_back
 from gompfs.pack.segment import SegmentBuilder
-from gompfs.pack.sources.base import Source, SourceEntry
+from gompfs.pack.sources.base import Source
 from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.stream import BlockWriter
+
+if TYPE_CHECKING:
+    from gompfs._native.codec import Dictionary
 
 
 @dataclass
@@ -125,12 +129,17 @@ def _write_archive(
     with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex() as index:
         file.write(bytes(SUPERBLOCK_SIZE))
         writer = BlockWriter(file, SUPERBLOCK_SIZE)
-        chosen, items = sources_with_dictionary(sources, options, engine)
-        if chosen is not None:
+
+        def choose(content: Sequence[memoryview]) -> Dictionary | None:
+            chosen = choose_dictionary(content, options, engine)
+            if chosen is None:
+                return None
             index.writer.add_section(0, DICTIONARY_SECTION, chosen.size, writer.write(chosen.blocks))
-        dictionary = chosen.native if chosen is not None else None
+            return chosen.native
+
+        dictionary = choose if may_have_dictionary(options, engine) else None
         builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size, dictionary=dictionary)
-        report = _write_segment(builder, sources, items, progress)
+        report = _write_segment(builder, sources, progress)
         purpose = {} if options.purpose is None else {"for": options.purpose}
         index.writer.set_meta({"words": options.words, **purpose})
         superblock = _write_first_index(writer, *index.finish(), options)
@@ -175,8 +184,7 @@ def add_to_archive(
         builder = SegmentBuilder(
             grown.index, grown.writer, engine, options, grown.block_size, archived=archived, dictionary=dictionary
         )
-        items = chain.from_iterable(source.items() for source in sources)
-        report = _write_segment(builder, sources, items, progress)
+        report = _write_segment(builder, sources, progress)
     return _finish_report(report, archive, started, grown.status.st_size)
 
 
@@ -186,16 +194,11 @@ def _skip_inode(sources: Sequence[Source], status: os.stat_result) -> None:
         source.skip_inodes.add((status.st_dev, status.st_ino))
 
 
-def _write_segment(
-    builder: SegmentBuilder,
-    sources: Sequence[Source],
-    items: Iterable[SourceEntry | FileRun],
-    progress: ProgressCallback | None,
-) -> PackReport:
+def _write_segment(builder: SegmentBuilder, sources: Sequence[Source], progress: ProgressCallback | None) -> PackReport:
     """Write the entries of all sources."""
     state = PackProgress()
     try:
-        for item in items:
+        for item in chain.from_iterable(source.items() for source in sources):
             if isinstance(item, FileRun):
                 state.num_entries += len(item.files)
                 size = builder.add_files(item)

@@ -14,7 +14,7 @@ from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.contents import ContentWriter
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.file_run import FileRun
-from gompfs.pack.stream import BlockWriter
+from gompfs.pack.stream import BlockWriter, ChooseDictionary
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
@@ -35,11 +35,11 @@ class SegmentBuilder:
         block_size: int,
         *,
         archived: ArchivedFiles | None = None,
-        dictionary: Dictionary | None = None,
+        dictionary: Dictionary | ChooseDictionary | None = None,
     ) -> None:
         """Write rows to `index` and blocks to `writer`. `archived` are the files of the index that `index` extends.
 
-        `dictionary` is that of the archive.
+        `dictionary` is that of the archive, or chooses it.
         """
         self.writer = writer
         self._index = index

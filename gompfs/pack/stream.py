@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from xxhash import xxh3_128, xxh3_128_digest
 
@@ -20,6 +20,12 @@ from gompfs.model import PartKind, WrittenBlock
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
     from gompfs._native.sources import Contents
+
+
+SAMPLE_SIZE = 64 << 20
+"""The size of the content at the beginning of a stream from which its dictionary is chosen, in bytes."""
+
+ChooseDictionary: TypeAlias = "Callable[[Sequence[memoryview]], Dictionary | None]"
 
 
 class BlockWriter:
@@ -76,20 +82,23 @@ class StreamWriter:
         block_size: int,
         codec: CodecOptions,
         part_size: int | None = None,
-        dictionary: Dictionary | None = None,
+        dictionary: Dictionary | ChooseDictionary | None = None,
         *,
         check: bool = False,
     ) -> None:
         """With `part_size`, a part ends after that many bytes, unless `end_part` ends it before.
 
-        With a `dictionary`, blocks may copy from it. With `check`, blocks are decoded again, and one that does not
+        With a `dictionary`, blocks may copy from it. A function chooses it from the first SAMPLE_SIZE bytes, before any
+        block is written; they stay in memory until then. With `check`, blocks are decoded again, and one that does not
         give its content is replaced by one that stores it.
         """
         self._writer = writer
         self._engine = engine
         self._block_size = block_size
         self._codec = codec
-        self._dictionary = dictionary
+        self._choose = dictionary if callable(dictionary) else None
+        self._dictionary = None if callable(dictionary) else dictionary
+        self._held: list[memoryview] = []  # batches from which the dictionary will be chosen
         self._check = check
         self.num_wrong = 0  # blocks that did not decode to their content
         self._max_part_size = part_size
@@ -106,8 +115,13 @@ class StreamWriter:
         self._part_positions = [0]  # how many bytes are before each part, also before the open one
         self._part_start = 0  # the address at which the open part begins
         self._part_size = 0  # of the open part
-        self.parts: list[tuple[PartKind, int]] = []
-        """The kind and the size in bytes of each part that has ended; complete after `finish`."""
+        self._parts: list[tuple[PartKind | None, int]] = []  # that have ended; None is the kind of most
+
+    @property
+    def parts(self) -> list[tuple[PartKind, int]]:
+        """The kind and the size in bytes of each part, after `finish`."""
+        usual = PartKind.DATA if self._dictionary is None else PartKind.DICTIONARY
+        return [(usual if kind is None else kind, size) for kind, size in self._parts]
 
     @property
     def address(self) -> int:
@@ -171,9 +185,7 @@ class StreamWriter:
             return
         if self._batch is not None:
             self._submit(self._batch[: self._num_filled])
-        if kind is None:
-            kind = PartKind.DATA if self._dictionary is None else PartKind.DICTIONARY
-        self.parts.append((kind, self._part_size))
+        self._parts.append((kind, self._part_size))
         self._part_starts.append(self._part_start)
         self._part_positions.append(self._part_positions[-1] + self._part_size)
         self._part_start += -(-self._part_size // self._block_size) * self._block_size
@@ -184,16 +196,17 @@ class StreamWriter:
         index = bisect_right(self._part_positions, position) - 1
         while size:
             offset = position - self._part_positions[index]
-            if index == len(self.parts):
+            if index == len(self._parts):
                 yield self._part_start + offset, size
                 return
-            count = min(size, self.parts[index][1] - offset)
+            count = min(size, self._parts[index][1] - offset)
             yield self._part_starts[index] + offset, count
             position, size, index = position + count, size - count, index + 1
 
     def finish(self) -> list[WrittenBlock]:
         """End the last part, and write the remaining bytes. Returns all blocks."""
         self.end_part()
+        self._choose_dictionary()
         while self._batches:
             self._batches.popleft().result()
         self._encoder.shutdown()
@@ -211,6 +224,23 @@ class StreamWriter:
             self._copier.wait()
         self._batch = None
         self._num_filled = 0
+        if self._choose is None:
+            self._encode_later(batch)
+            return
+        self._held.append(batch)
+        if sum(map(len, self._held)) >= SAMPLE_SIZE:
+            self._choose_dictionary()
+
+    def _choose_dictionary(self) -> None:
+        """Choose the dictionary if that is still to be done, and have what waited for it encoded."""
+        held, self._held = self._held, []
+        if self._choose is not None and held:
+            self._dictionary = self._choose(held)
+        self._choose = None
+        for batch in held:
+            self._encode_later(batch)
+
+    def _encode_later(self, batch: memoryview) -> None:
         while len(self._batches) >= self._max_batches:
             self._batches.popleft().result()
         encoded = self._encoder.submit(self._encode, batch)

@@ -21,9 +21,6 @@ class FailingSource(Source):
         self.skip_inodes: set[tuple[int, int]] = set()
         self._error = error
 
-    def files(self) -> None:
-        """The content can be read once."""
-
     def entries(self) -> Iterator[SourceEntry]:
         yield SourceEntry(b"", stat.S_IFDIR | 0o755)
         for number in range(12):

@@ -1,25 +1,25 @@
-"""The choice of the dictionary of a new archive: its size, and the samples that it is chosen from."""
+"""The choice of the dictionary of a new archive: its size, and what it is chosen from."""
 
 from __future__ import annotations
 
 import io
-import itertools
 import os
 import random
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from dictionary_trees import BLOCK_SIZE, similar_text, write_tree
-from tree_helpers import list_archive, list_directory, list_source, pack, without_inodes
+from tree_helpers import list_archive, list_directory, pack, without_inodes
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.codec import Codec
-from gompfs.errors import OptionError, PackError, UnreadableFileError
+from gompfs.engine import select_engine
+from gompfs.errors import OptionError, PackError
+from gompfs.model import PartKind
 from gompfs.options import PackOptions
-from gompfs.pack.sources import FileContent, SourceEntry, open_source, samples
+from gompfs.pack import add_to_archive, dictionary, open_source, stream
 
 MIB = 1 << 20
 
@@ -72,15 +72,13 @@ def test_no_dictionary_where_it_saves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"codec": Codec.GOMPRESSO_TADOC},
         {"codec": Codec.GOMPRESSO_BYTE},
         {"codec": Codec.STORED},
-        {},
     ],
 )
 def test_options_that_allow_no_dictionary(options: dict) -> None:
     PackOptions(**options, dictionary_size=0)
-    with pytest.raises(OptionError, match="--codec gompresso-bit"):
+    with pytest.raises(OptionError, match="or gompresso-bit"):
         PackOptions(**options, dictionary_size=1)
 
 
@@ -116,8 +114,8 @@ def test_the_option(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
             == 2
         )
         assert message in capfd.readouterr().err
-    assert run(["pack", "-qf", "--dictionary", "8K", str(tmp_path / "tree"), str(target)]) == 2
-    assert "use --codec gompresso-bit" in capfd.readouterr().err
+    assert run(["pack", "-qf", "--codec", "stored", "--dictionary", "8K", str(tmp_path / "tree"), str(target)]) == 2
+    assert "use --codec gompresso-tadoc or gompresso-bit" in capfd.readouterr().err
 
 
 def test_the_same_tree_gives_the_same_archive(tmp_path: Path) -> None:
@@ -127,78 +125,12 @@ def test_the_same_tree_gives_the_same_archive(tmp_path: Path) -> None:
     assert (tmp_path / "a.gomp").read_bytes() == (tmp_path / "b.gomp").read_bytes()
 
 
-# Samples
-
-
-def test_a_sample_of_little_is_everything() -> None:
-    pieces = [b"first", b"", b"second"]
-    files = [FileContent(len(piece), lambda at, size, piece=piece: piece[at : at + size]) for piece in pieces]
-    assert b"".join(samples.sample_files(files, 11)) == b"firstsecond"
-
-
-@pytest.mark.parametrize("total", [17 * MIB, 64 * MIB + 5, 2000 * MIB, 9000 * MIB])
-@pytest.mark.parametrize("file_size", [MIB // 3, 100 * MIB])
-def test_a_sample_of_much_consists_of_windows(total: int, file_size: int) -> None:
-    """They have equal distances, whatever the files are."""
-    seen: list[tuple[int, int]] = []
-
-    def files() -> Iterator[FileContent]:
-        for start in range(0, total, file_size):
-
-            def read_at(at: int, size: int, start: int = start) -> bytes:
-                if seen and sum(seen[-1]) == start + at:
-                    seen[-1] = seen[-1][0], seen[-1][1] + size
-                else:
-                    seen.append((start + at, size))
-                return b""
-
-            yield FileContent(min(file_size, total - start), read_at)
-
-    samples.sample_files(files(), total)
-    num_bytes = sum(size for _, size in seen)
-    assert 15 * MIB <= num_bytes <= 64 * MIB
-    assert num_bytes >= min(total // 64, 63 * MIB) - MIB
-    starts = [start for start, _ in seen]
-    assert len({later - earlier for earlier, later in itertools.pairwise(starts)}) == 1
-    assert {size for _, size in seen[:-1]} == {MIB}
-
-
-def test_files_that_cannot_be_read_are_left_out_of_a_sample(tmp_path: Path) -> None:
-    (tmp_path / "tree/sub").mkdir(parents=True)
-    for name in ("a", "gone", "sub/b", "excluded"):
-        (tmp_path / "tree" / name).write_bytes(name.encode())
-    source = open_source(tmp_path / "tree", exclude=["excluded"])
-    files = list(source.files())
-    assert [file.size for file in files] == [10]
-    assert source.total_size == 10
-    (tmp_path / "tree/gone").unlink()
-    assert samples.sample_files(files, 10) == [b"asub/b"]
-
-
-# Reading ahead
-
-
 @pytest.fixture
 def odd_tar(shared_odd_tree: Path, tmp_path: Path) -> Path:
     """A tar of the odd tree, with sparse members."""
     path = tmp_path / "odd.tar"
     assert os.system(f"tar -C {shared_odd_tree} --sparse --xattrs --format=pax -cf {path} .") == 0
     return path
-
-
-@pytest.mark.parametrize("limit", [1, 1000, 1 << 20, 1 << 30])
-@pytest.mark.parametrize("max_entries", [3, 1 << 16])
-def test_entries_that_were_read_ahead_are_the_same(
-    limit: int, max_entries: int, odd_tar: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(samples, "_MAX_AHEAD", limit)
-    monkeypatch.setattr(samples, "_MAX_ENTRIES_AHEAD", max_entries)
-
-    class Ahead:
-        def entries(self) -> Iterator[SourceEntry]:
-            return samples.ReadAhead(open_source(odd_tar).entries()).entries()
-
-    assert list_source(Ahead()) == list_source(open_source(odd_tar))  # type: ignore[arg-type]
 
 
 def test_pack_of_a_tar_with_a_dictionary(shared_odd_tree: Path, odd_tar: Path, tmp_path: Path) -> None:
@@ -218,38 +150,6 @@ def test_pack_of_a_tar_with_a_dictionary(shared_odd_tree: Path, odd_tar: Path, t
     ]
 
 
-def test_reads_of_a_sparse_entry(tmp_path: Path) -> None:
-    """Any range of an entry that was read ahead, in holes and data."""
-    content = bytearray(50_000)
-    for start in (0, 10_000, 30_000):
-        content[start : start + 3000] = similar_text(str(start), 3000)
-
-    class Sparse(SourceEntry):
-        def read_at(self, file_offset: int, size: int) -> bytes:
-            return bytes(content[file_offset : file_offset + size])
-
-    ranges = [(0, 3000), (10_000, 3000), (30_000, 3000)]
-    ahead = samples.ReadAhead(iter([Sparse(b"file", 0o100644, size=50_000, data_ranges=ranges)]))
-    assert ahead.size == 9000
-    assert b"".join(ahead.sample()) == b"".join(content[start : start + size] for start, size in ranges)
-    (entry,) = ahead.entries()
-    assert entry.data_ranges == ranges
-
-
-def test_a_file_that_cannot_be_read_is_left_out_later(tmp_path: Path) -> None:
-    class Unreadable(SourceEntry):
-        def read_at(self, file_offset: int, size: int) -> bytes:
-            raise UnreadableFileError("cannot read", path=b"file")
-
-    entries = iter([Unreadable(b"file", 0o100644, size=9), SourceEntry(b"folder", 0o040755)])
-    for number, entry in enumerate(samples.ReadAhead(entries).entries()):
-        if number == 0:
-            with pytest.raises(UnreadableFileError):
-                entry.read_all()
-        else:
-            assert entry.path == b"folder"
-
-
 def test_a_tar_that_ends_inside_a_file(tmp_path: Path) -> None:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as tar:
@@ -260,3 +160,54 @@ def test_a_tar_that_ends_inside_a_file(tmp_path: Path) -> None:
     with pytest.raises(PackError, match="ends inside"):
         pack(tmp_path / "a.gomp", tmp_path / "cut.tar", dictionary_size=1000)
     assert not (tmp_path / "a.gomp").exists()
+
+
+def binary_lines(seed: str, size: int) -> bytes:
+    """Returns content that is not text, of phrases that all such contents have."""
+    rng = random.Random(seed)
+    phrases = [random.Random(number).randbytes(24) for number in range(20_000)]
+    return b"\0" + b"".join(phrase + rng.randbytes(3) for phrase in rng.choices(phrases, k=size // 27))
+
+
+def test_files_beside_text_have_a_dictionary(tmp_path: Path) -> None:
+    """It is chosen from them alone. An `add` uses it."""
+    tree = tmp_path / "tree"
+    (tree / "new").mkdir(parents=True)
+    (tree / "text").write_bytes(b"one two three\n" * 500_000)
+    for number in range(10):
+        (tree / f"binary-{number}").write_bytes(binary_lines(str(number), 500_000))
+    report = pack(tmp_path / "a.gomp", tree, codec=Codec.GOMPRESSO_TADOC)
+    smaller = pack(tmp_path / "none.gomp", tree, codec=Codec.GOMPRESSO_TADOC, dictionary_size=0)
+    assert report.archive_size < smaller.archive_size * 0.95
+    assert is_about(dictionary_size(tmp_path / "a.gomp"), 256 << 10)
+    (tree / "new/binary").write_bytes(binary_lines("new", 200_000))
+    engine = select_engine("cpu")
+    add_to_archive(tmp_path / "a.gomp", [open_source(tree)], PackOptions(), engine=engine)
+    with Archive(tmp_path / "a.gomp", verify=True) as archive:
+        assert list_archive(archive) == list_directory(tree)
+        kinds = [set(segment.parts.kinds) for segment in archive.segments]
+    assert kinds == [{PartKind.GRAMMAR, PartKind.DICTIONARY}, {PartKind.DICTIONARY}]
+
+
+@pytest.mark.parametrize("part_size", [None, 100_000])
+def test_the_beginning_of_the_stream_is_the_sample(
+    part_size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes after it has no influence on the dictionary, nor has the number of threads or the size of parts."""
+    monkeypatch.setattr(stream, "SAMPLE_SIZE", 8 * MIB)
+    monkeypatch.setattr(dictionary, "SAMPLE_SIZE", 8 * MIB)
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1").write_bytes(lines_of_many_phrases(9 * MIB))
+    (tmp_path / "b/2").write_bytes(random.Random(2).randbytes(9 * MIB))
+    sections = []
+    for name, jobs in (("a", 1), ("b", 2)):
+        pack(tmp_path / f"{name}.gomp", tmp_path / name, jobs=jobs, part_size=part_size, level=1)
+        with Archive(tmp_path / f"{name}.gomp") as archive:
+            assert list_archive(archive) == list_directory(tmp_path / name)
+            (section,) = (each for each in archive.sections if each.kind == "dictionary")
+            table = section.blocks
+            content = (tmp_path / f"{name}.gomp").read_bytes()
+            places = zip(table.archive_offsets, table.compressed_sizes, strict=True)
+            sections.append([content[offset : offset + size] for offset, size in places])
+    assert sections[0] == sections[1]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gompfs.pack.sources.base import FileContent, Source, SourceEntry
+from gompfs.pack.sources.base import Source, SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 from gompfs.pack.sources.factory import open_source
 
-__all__ = ["ExcludeRules", "FileContent", "Source", "SourceEntry", "open_source"]
+__all__ = ["ExcludeRules", "Source", "SourceEntry", "open_source"]

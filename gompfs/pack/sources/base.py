@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gompfs.pack.sources.file_run import FileRun
 
-__all__ = ["ArchivedFile", "ContentStream", "FileContent", "FindArchived", "Source", "SourceEntry", "fill"]
+__all__ = ["ArchivedFile", "ContentStream", "FindArchived", "Source", "SourceEntry", "fill"]
 
 DEFAULT_PIECE_SIZE = 1 << 20
 
@@ -103,16 +103,6 @@ class SourceEntry:
                 file_offset += len(data)
 
 
-class FileContent(NamedTuple):
-    """The content of a regular file, or of several joined, without their entries.
-
-    `read_at` takes a file_offset and a size. It returns fewer bytes if a file has shrunk or cannot be read.
-    """
-
-    size: int
-    read_at: Callable[[int, int], bytes]
-
-
 class ArchivedFile(NamedTuple):
     """A regular file of the archive that is added to. The size is in bytes, the time in ns since the epoch."""
 
@@ -155,12 +145,6 @@ class Source(Protocol):
         Only sources of local files do: members of a tar or a zip may have times of whole or even seconds.
         """
         return
-
-    def files(self) -> Iterator[FileContent] | None:
-        """Returns the contents of the regular files, or None for a source that can only be read once.
-
-        Several files may be joined, in their order. Their sizes add up to `total_size`, unless files change.
-        """
 
 
 class ContentStream(io.RawIOBase):

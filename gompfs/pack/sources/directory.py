@@ -34,14 +34,13 @@ from gompfs._native.sources import (
     TreeContent,
 )
 from gompfs.errors import PackError, display_path
-from gompfs.pack.sources.base import ArchivedFile, FileContent, FindArchived, Source, SourceEntry
+from gompfs.pack.sources.base import ArchivedFile, FindArchived, Source, SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.local_file import (
     MAX_WHOLE_SIZE,
     OPEN_FLAGS,
     LocalFileEntry,
-    file_content,
     find_data_ranges,
     read_file_of_unknown_size,
     read_xattrs,
@@ -238,11 +237,6 @@ class FileSource(_LocalSource):
         except OSError:
             return None
 
-    def files(self) -> Iterator[FileContent]:
-        """See Source.files."""
-        size = self.total_size
-        return iter([] if size is None else [file_content(os.path.realpath(self._file), size)])
-
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the file. Raises PackError if it cannot be read."""
         entry = self._regular_entry(os.path.realpath(self._file), os.path.basename(self._file), None)
@@ -274,11 +268,6 @@ class DirectorySource(_LocalSource):
     def total_size(self) -> int | None:
         """The total size of the regular files. The first access walks the tree."""
         return self._tree_content().size
-
-    def files(self) -> Iterator[FileContent]:
-        """See Source.files."""
-        content = self._tree_content()
-        yield FileContent(content.size, content.read)
 
     def _tree_content(self) -> TreeContent:
         """Walks the tree, again if other files are to be left out than the last time."""

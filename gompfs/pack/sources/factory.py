@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from gompfs.errors import OptionError, PackError, display_path
 from gompfs.model import MAX_NAME_SIZE
-from gompfs.pack.sources.base import FileContent, FindArchived, Source, SourceEntry
+from gompfs.pack.sources.base import FindArchived, Source, SourceEntry
 from gompfs.pack.sources.directory import DirectorySource, FileSource
 from gompfs.pack.sources.exclude import ExcludeRules, read_patterns
 from gompfs.pack.sources.file_run import FileRun
@@ -45,10 +45,6 @@ class PrefixedSource(Source):
     def skip_unchanged(self, find: FindArchived) -> None:
         """See `Source.skip_unchanged`."""
         self._source.skip_unchanged(lambda path: find(self._path(path)))
-
-    def files(self) -> Iterator[FileContent] | None:
-        """See `Source.files`."""
-        return self._source.files()
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the entries with their new paths."""

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from dataclasses import dataclass, field
-from functools import partial
 from typing import BinaryIO, cast
 
 from gompfs._native.sources import read_range
 from gompfs.errors import PackError, UnreadableFileError, display_path
-from gompfs.pack.sources.base import ContentStream, FileContent, SourceEntry
+from gompfs.pack.sources.base import ContentStream, SourceEntry
 from gompfs.threads import default_threads
 
 __all__ = [
     "MAX_WHOLE_SIZE",
     "OPEN_FLAGS",
     "LocalFileEntry",
-    "file_content",
     "find_data_ranges",
     "read_file_of_unknown_size",
     "read_xattrs",
@@ -145,24 +142,6 @@ class LocalFileEntry(SourceEntry):
             self.read_end = None
         if self.was_read and self.has_changed:
             self._warn("file changed as we read it")
-
-
-def file_content(path: bytes, size: int) -> FileContent:
-    """Returns the content of a regular file, without what cannot be read: only its entry says what is wrong."""
-    return FileContent(size, partial(_read, path))
-
-
-def _read(path: bytes, file_offset: int, size: int) -> bytes:
-    try:
-        descriptor = os.open(path, OPEN_FLAGS)
-    except OSError:
-        return b""
-    try:
-        return os.pread(descriptor, size, file_offset) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def read_file_of_unknown_size(descriptor: int) -> memoryview | None:

@@ -126,9 +126,6 @@ class TarSource(Source):
     def total_size(self) -> None:
         """See Source.total_size."""
 
-    def files(self) -> None:
-        """See Source.files. Returns None: a tar is read once, forward."""
-
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the members in archive order. Raises PackError if the archive is damaged or not a tar."""
         tree = MemberTree(self.name, self.warnings, self._rules)

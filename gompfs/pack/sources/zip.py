@@ -100,9 +100,6 @@ class ZipSource(Source):
         """See Source.total_size."""
         return self._total_size
 
-    def files(self) -> None:
-        """See Source.files. Returns None: a member is compressed as a whole, and would be decompressed twice."""
-
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the members. Raises PackError for one that cannot be decoded."""
         tree = MemberTree(self.name, self.warnings, self._rules)

@@ -1,5 +1,6 @@
 // Builds the grammar of a part; see part_grammar.h. The text is cut into words and separators, a
-// single space between two words is implied, and Re-Pair makes rules of the row of tokens.
+// single space between two words is implied, Re-Pair makes rules of the row of tokens, and those
+// that save bits are chosen.
 #include "text/part_grammar.h"
 
 #define XXH_INLINE_ALL
@@ -11,6 +12,7 @@
 
 #include "shared/format_constants.h"
 #include "text/long_rules.h"
+#include "text/rule_choice.h"
 
 namespace gompfs {
 
@@ -105,8 +107,9 @@ PartGrammar PartGrammarBuilder::build(std::string_view text,
         const std::size_t space = are_words_[token] != 0 ? 1 : 0;
         sizes.push_back(static_cast<std::uint32_t>(part.tokens[token].size() + space));
     }
-    part.rules = split_long_rules(
-        pairing_.build(symbols_, static_cast<std::uint32_t>(are_words_.size())), sizes);
+    const auto num_tokens = static_cast<std::uint32_t>(are_words_.size());
+    part.rules =
+        choose_rules(split_long_rules(pairing_.build(symbols_, num_tokens), sizes), num_tokens);
     part.text_size = static_cast<std::uint32_t>(text.size());
     for (std::size_t at = 0; at < text.size(); at += block_size_) {
         const std::string_view block = text.substr(at, block_size_);

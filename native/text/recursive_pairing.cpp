@@ -8,7 +8,8 @@
 // walking from the left, it goes up to the top of each ascent in frequency, and takes every second
 // position down from there. Every digram that was chosen at least twice becomes a rule, and its
 // chosen occurrences are replaced. A few passes suffice. Rounds end when a round replaces no more
-// than one of 512 symbols, or after 32 rounds. tidy() finally dissolves the rules that do not pay.
+// than one of 128 symbols, or after 32 rounds. tidy() finally dissolves the rules that are used
+// once.
 //
 // Invariants
 //
@@ -239,7 +240,7 @@ bool RecursivePairing::run_round() {
     choose_occurrences();
     throw_if_cancelled();
     const std::size_t size = size_;
-    return replace_chosen() > size / 512;
+    return replace_chosen() > size / 128;
 }
 
 Rules RecursivePairing::build(std::vector<Symbol>& symbols, std::uint32_t num_words) {
@@ -253,24 +254,19 @@ Rules RecursivePairing::build(std::vector<Symbol>& symbols, std::uint32_t num_wo
     return tidy();
 }
 
-// Dissolves rules that do not pay: rules used once, and short rules used two or three times. Rules
-// are used by later rules only, so the number of uses is final when a rule is reached from the last
-// one down.
+// Dissolves rules that are used once. Rules are used by later rules only, so the number of uses is
+// final when a rule is reached from the last one down.
 Rules RecursivePairing::tidy() {
     const std::size_t num_rules = rules_.size(), num_symbols = num_words_ + num_rules;
     // By symbol, the last one for splitters: loops need no branch for words and splitters.
     const auto index_of = [&](Symbol symbol) { return std::min<std::size_t>(symbol, num_symbols); };
-    std::vector<std::uint32_t> uses(num_symbols + 1), lengths(num_symbols + 1, 1);
+    std::vector<std::uint32_t> uses(num_symbols + 1);
     for (std::size_t position = 0; position < size_; ++position) {
         ++uses[index_of(symbols_[position])];
     }
     for (const auto& [left, right] : rules_) {
         ++uses[left];
         ++uses[right];
-    }
-    const auto length = [&](Symbol symbol) { return uses[symbol] < 2 ? lengths[symbol] : 1; };
-    for (std::size_t rule = 0; rule < num_rules; ++rule) {
-        lengths[num_words_ + rule] = length(rules_[rule].first) + length(rules_[rule].second);
     }
     // What each symbol becomes. Kept rules are numbered after the root, from the last one down.
     constexpr Symbol kDissolved = ~Symbol{0};
@@ -279,8 +275,7 @@ Rules RecursivePairing::tidy() {
     Symbol next = num_words_ + 1;
     for (std::size_t rule = num_rules; rule-- > 0;) {
         const std::size_t symbol = num_words_ + rule;
-        const std::uint64_t saved = std::uint64_t{uses[symbol]} * (lengths[symbol] - 1);
-        if (uses[symbol] < 2 || saved <= lengths[symbol]) {
+        if (uses[symbol] < 2) {
             become[symbol] = kDissolved;
             uses[rules_[rule].first] += uses[symbol] - 1;
             uses[rules_[rule].second] += uses[symbol] - 1;

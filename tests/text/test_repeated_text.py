@@ -112,3 +112,39 @@ def test_long_lines_are_several(length: int, tmp_path: Path) -> None:
     line = prose(1000, 7).replace(b"\n", b" ")[:length]
     text = b"".join(b"%04d%s\n" % (number, line[4:]) for number in range(30))
     assert part_sizes([text] * 4, tmp_path) == [4 * len(text)]
+
+
+@pytest.mark.parametrize("num_words", [2, 3, 15, 16, 17, 31, 32, 33, 34, 65])
+@pytest.mark.parametrize("separator", [b" ", b", "])
+def test_rules_of_all_lengths(num_words: int, separator: bytes, tmp_path: Path) -> None:
+    """Rules up to and above the 32 tokens that are searched, each beside others that overlap it."""
+    rng = random.Random(num_words)
+    phrases = [rng.choices(WORDS[:40], k=num_words) for _ in range(12)]
+    rows = [rng.choice(phrases)[rng.randrange(2) : num_words - rng.randrange(2)] for _ in range(900)]
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "phrases").write_bytes(separator.join(separator.join(row) for row in rows))
+    (tree / "one-word").write_bytes(separator.join([b"same"] * (1 << 16)))
+    assert packed_files(tree, tmp_path / "a.gomp") == {
+        path: item.content for path, item in list_directory(tree).items()
+    }
+
+
+def packed_files(tree: Path, archive: Path) -> dict[str, bytes | None]:
+    pack(archive, tree, codec=Codec.GOMPRESSO_TADOC)
+    with Archive(archive) as opened:
+        assert Codec.GOMPRESSO_TADOC in opened.segments[0].codecs
+        found = list_archive(opened)
+    return {path: found[path].content for path in found}
+
+
+def test_overlapping_phrases_take_little_space(tmp_path: Path) -> None:
+    """A text is written with the rules that take the fewest bits, wherever the phrases around them begin."""
+    rng = random.Random(8)
+    phrases = [rng.choices(WORDS[:600], k=5) for _ in range(400)]
+    words = [word for _ in range(9000) for word in rng.choice(phrases)[rng.randrange(3) : 3 + rng.randrange(3)]]
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "text").write_bytes(b" ".join(words))
+    packed_files(tree, tmp_path / "a.gomp")
+    assert (tmp_path / "a.gomp").stat().st_size < 24_500

@@ -21,6 +21,7 @@ from gompfs.index.schema import script
 from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
 
 _BATCH = 4096
+_EXTENTS = 4 * _BATCH  # of text files, whose extents are known after all inodes
 _ROWS_AT_ONCE = 64  # takes half the time of one row after the other
 _ERRNOS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_CANTOPEN: errno.EIO}
 
@@ -111,6 +112,8 @@ class IndexWriter:
     def add_extent_rows(self, extents: Iterable[tuple[int, int, int, int]]) -> None:
         """Store rows of the table extent: (inode number, file_offset, stream_offset, size)."""
         self._extents += extents
+        if len(self._extents) >= _EXTENTS:
+            self._flush()
 
     def add_xattrs(self, rows: Iterable[tuple[int, bytes, bytes]]) -> None:
         """Store extended attributes, given as (inode number, name, value), before the inodes are added."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from array import array
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
 from gompfs._native.sources import KnownContents, LoadedFiles, PieceHashes, Place
@@ -77,7 +79,7 @@ class ContentWriter:
         if archived is not None:
             self._archived = ArchivedContents(archived, self._known, engine.num_threads)
             self._large_archived = LargeArchivedContents(archived)
-        self._text_files: list[tuple[int, int]] = []  # inode number, and number of a text file
+        self._text_files = array("Q")  # of each file in text: its inode number, and the number of the text file
         part_size = options.part_size
         self._text: TextParts | None = None
         if options.text_as_grammar:
@@ -104,7 +106,7 @@ class ContentWriter:
         self.num_duplicates += placed.num_duplicates
         if text is not None:
             text.add_contents(placed.new_in_text)
-            self._text_files += placed.in_text
+            self._text_files.extend(chain.from_iterable(placed.in_text))
         self._index.add_binary_files(placed.binary)
         self._stream.append_contents(placed.new_in_stream)
         start = self._first_block * self._block_size
@@ -159,7 +161,8 @@ class ContentWriter:
             self._text.finish()
             # Parts of text follow the last block of the stream.
             start = self._first_block * self._block_size + self._stream.address
-            self._index.add_extent_rows(self._text.extent_rows(self._text_files, start))
+            for rows in self._text.extent_rows(self._text_files, start):
+                self._index.add_extent_rows(rows)
             blocks += self._write_text(self._text, parts)
         self._index.add_segment(segment, self._first_block, blocks, parts)
         if self._text is not None:
@@ -354,7 +357,7 @@ class ContentWriter:
         """Give a file a content that is stored; see KnownContents."""
         match place:
             case Place.TEXT:
-                self._text_files.append((ino, where))
+                self._text_files.extend((ino, where))
             case Place.STREAM:
                 self._index.add_extents(ino, self._extents(0, where))
             case _:

@@ -17,6 +17,7 @@ GROUPS = {
     "section_block": ("compressed_size",),
     "binary_file": ("ino",),
 }
+CHANGE_GROUPS = GROUPS | {"removed_inode": ("ino",), "removed_name": ("parent", "name")}
 
 
 @dataclass
@@ -27,8 +28,8 @@ class Group:
     columns: dict[str, bytes]
 
 
-def cut(raw: bytes) -> dict[str, Group]:
-    """Returns the groups of columns. Raises ValueError or IndexError if the columns are damaged."""
+def cut(raw: bytes, names: dict[str, tuple[str, ...]] = GROUPS) -> dict[str, Group]:
+    """Returns the groups of columns, of changes with CHANGE_GROUPS. Raises ValueError or IndexError for damage."""
     groups = {}
     at = 0
 
@@ -43,7 +44,7 @@ def cut(raw: bytes) -> dict[str, Group]:
             if byte < 128:
                 return value
 
-    for name, columns in GROUPS.items():
+    for name, columns in names.items():
         group = groups[name] = Group(number(), {})
         for column in columns:
             size = number()

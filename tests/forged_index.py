@@ -65,7 +65,9 @@ def replace_stored_index(archive: Path, stored: bytes, columns: bytes, **fields:
     file.close()
     footer, superblock, content = newest.footer, newest.superblock, bytearray(archive.read_bytes())
     position = TrailerPosition(newest.data_end, len(stored))
-    footer = footer._replace(index_size=len(stored), columns_size=len(columns), columns_xxh3=xxh3_64_intdigest(columns))
+    footer = footer._replace(
+        index_size=len(stored), columns_size=len(columns), columns_xxh3=xxh3_64_intdigest(columns), num_changes=0
+    )
     content[newest.data_end :] = trailers(footer._replace(**fields), stored, newest.data_end)
     if footer.start:
         header = GenerationHeader(footer.generation, superblock.uuid, position.index_offset, position.index_size)

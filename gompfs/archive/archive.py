@@ -25,7 +25,7 @@ from gompfs.errors import (
     GompfsError,
 )
 from gompfs.forks import call_in_child
-from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, read_copy
+from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, read_columns
 from gompfs.index.image import build_image
 from gompfs.index.reader import IndexReader
 from gompfs.model import (
@@ -98,6 +98,7 @@ class Archive(Entries):
     def _open(self) -> None:
         newest = find_newest(self._file)
         self.superblock, self.footer, self.size = newest.superblock, newest.footer, newest.size
+        self.index_footers = newest.footers
         self.block_size = self.superblock.block_size
         self._data_end = newest.data_end
         self.num_ignored_bytes = newest.num_ignored_bytes
@@ -127,7 +128,7 @@ class Archive(Entries):
         self._stored_sizes: StoredSizes | None = None
 
     def _read_index(self) -> IndexReader:
-        return self._make_index(read_copy(self._file, self.footer))
+        return self._make_index(read_columns(self._file, self.index_footers))
 
     def _make_index(self, columns: Buffer) -> IndexReader:
         return IndexReader(columns, self.path, self._data_end, self.block_size)
@@ -178,11 +179,11 @@ class Archive(Entries):
 
     def file_rows(self) -> FileRows:
         """Returns the names, regular files and extents of the index. Raises CorruptIndexError."""
-        return self.index.file_rows(self._columns or read_copy(self._file, self.footer))
+        return self.index.file_rows(self._columns or read_columns(self._file, self.index_footers))
 
     def index_image(self) -> memoryview:
         """Returns the bytes of a SQLite database with the rows of the index. Raises CorruptIndexError."""
-        return build_image(self._columns or read_copy(self._file, self.footer))
+        return build_image(self._columns or read_columns(self._file, self.index_footers))
 
     def _inherit(self) -> None:
         """Prepare for use in a child of a fork: drop all state of the parent's threads. The file stays open."""

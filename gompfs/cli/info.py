@@ -78,9 +78,10 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         "content_size": content_size,
         "stream_size": sum(segment["uncompressed_size"] for segment in segments),
         "archive_size": archive.size,
-        "index_size": archive.footer.index_size,
+        "index_size": sum(footer.index_size for footer in archive.index_footers),
         "index_copies": NUM_COPIES,
-        "index_columns_size": archive.footer.columns_size,
+        "index_columns_size": sum(footer.columns_size for footer in archive.index_footers),
+        "index_changes": archive.footer.num_changes,
         "ratio": round(ratio(content_size, archive.size), 4),
         "block_size": archive.block_size,
         "num_blocks": archive.num_blocks,
@@ -133,7 +134,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         ("archive size", f"{_exact(facts['archive_size'])}, ratio {facts['ratio']:.2f}"),
         (
             "index",
-            f"{_exact(facts['index_size'])}, stored twice; {human_size(facts['index_columns_size'])} as columns",
+            f"{_exact(facts['index_size'])}, stored twice; {human_size(facts['index_columns_size'])} as columns"
+            + (f"; {facts['index_changes']} of its parts are changes" if facts["index_changes"] else ""),
         ),
         ("blocks", f"{facts['num_blocks']:,} of {facts['block_size'] // 1024} KiB"),
     ]

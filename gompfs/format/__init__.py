@@ -10,6 +10,7 @@ from gompfs.format.chain import (
     check_copies,
     check_newest_copies,
     find_newest,
+    read_columns,
     read_copy,
     read_footer,
     walk_chain,
@@ -17,12 +18,13 @@ from gompfs.format.chain import (
 from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
 from gompfs.format.index_blocks import decode_columns, encode_columns, least_stored_size
 from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
-from gompfs.format.trailer import FOOTER_SIZE, NUM_COPIES, Footer, TrailerPosition
+from gompfs.format.trailer import FOOTER_SIZE, MAX_CHANGES, NUM_COPIES, Footer, TrailerPosition
 
 __all__ = [
     "FOOTER_SIZE",
     "FORMAT_VERSION",
     "GENERATION_HEADER_SIZE",
+    "MAX_CHANGES",
     "NUM_COPIES",
     "SUPERBLOCK_MAGIC",
     "SUPERBLOCK_SIZE",
@@ -42,6 +44,7 @@ __all__ = [
     "find_newest",
     "for_native",
     "least_stored_size",
+    "read_columns",
     "read_copy",
     "read_footer",
     "read_range",

@@ -11,34 +11,41 @@ The chain ends at the first header that is missing, damaged or not finished, or 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gompfs._native.index import merge_columns
 from gompfs.codec import BLOCK_ALIGNMENT, align
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.format.archive_file import ArchiveFile, read_range
 from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
 from gompfs.format.index_blocks import decode_columns, least_stored_size
 from gompfs.format.superblock import SUPERBLOCK_SIZE, Superblock
-from gompfs.format.trailer import NUM_COPIES, Footer, TrailerPosition
+from gompfs.format.trailer import MAX_CHANGES, NUM_COPIES, Footer, TrailerPosition
 
 
 class Newest(NamedTuple):
     """The generation that readers of an archive see: its last footer and the columns of its index.
 
-    `footer` describes the copy of the index that was read; `footer_offset` is the position of the last footer of the
-    generation, and `end` follows that footer. All blocks lie before `data_end`. `size` is the file size. `damage` says
-    what is wrong with the other copy of the index, if it was tried first.
+    `footers` describe the copies of the indexes that were read: a whole one, then changes; the last one is that of the
+    generation. `footer_offset` is the position of the last footer of the generation, and `end` follows that footer. All
+    blocks lie before `data_end`. `size` is the file size. `damage` says what is wrong with another copy of an index, if
+    it was tried first.
     """
 
     superblock: Superblock
-    footer: Footer
+    footers: tuple[Footer, ...]
     footer_offset: int
     end: int
     data_end: int
     size: int
     columns: memoryview
     damage: str | None = None
+
+    @property
+    def footer(self) -> Footer:
+        """The footer of the generation."""
+        return self.footers[-1]
 
     @property
     def num_ignored_bytes(self) -> int:
@@ -97,32 +104,70 @@ def find_newest(file: ArchiveFile) -> Newest:
     """
     superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
     size = file.size()
-    links = deque(walk_chain(file, superblock, size), maxlen=1)
+    links = deque(walk_chain(file, superblock, size), maxlen=1 + MAX_CHANGES)
     if not links:
         position = TrailerPosition(superblock.index_offset, superblock.index_size)
         is_cut = _is_possible(Link(1, 0, position, 0), position.end)
         cut = "the file is truncated: it ends before the end of its index"
         raise ArchiveFormatError(cut if is_cut else "the superblock locates no index")
-    return _read_generation(file, superblock, links[0], size)
+    return _read_generation(file, superblock, list(links), size)
 
 
-def _read_generation(file: ArchiveFile, superblock: Superblock, link: Link, size: int) -> Newest:
-    """Returns a generation, read from its last intact copy. Raises CorruptIndexError if all copies are damaged."""
-    damage = None
+def _read_generation(file: ArchiveFile, superblock: Superblock, links: list[Link], size: int) -> Newest:
+    """Returns the last generation of `links`.
+
+    Each index that it needs is read from its last intact copy. Raises CorruptIndexError if both copies of an index are
+    damaged.
+    """
+    link, position, damages = links[-1], links[-1].position, list[str]()
+    read = [_read_intact_copy(file, superblock, link, None, damages)]
+    num_changes = read[0][0].num_changes
+    for distance, earlier in enumerate(reversed(links[len(links) - 1 - num_changes : -1]), 1):
+        read.append(_read_intact_copy(file, superblock, earlier, num_changes - distance, damages))
+    footers, columns = zip(*reversed(read), strict=True)
+    last_footer, damage = position.footer_offset(NUM_COPIES - 1), damages[0] if damages else None
+    whole = _merged(footers, columns)
+    return Newest(superblock, footers, last_footer, position.end, position.index_offset, size, whole, damage)
+
+
+def _read_intact_copy(
+    file: ArchiveFile, superblock: Superblock, link: Link, num_changes: int | None, damages: list[str]
+) -> tuple[Footer, memoryview]:
+    """Returns the footer and the columns of the last intact copy of an index; `num_changes` is what it must state.
+
+    `num_changes` is None for the newest generation. Adds a line to `damages` for a damaged copy. Raises
+    CorruptIndexError if all copies are damaged.
+    """
     for copy in reversed(range(NUM_COPIES)):
+        where = f"copy {copy} of the index" + ("" if num_changes is None else f" of generation {link.generation}")
         try:
             footer = read_footer(file, superblock, link, copy)
-            columns = read_copy(file, footer)
+            if num_changes not in (None, footer.num_changes):
+                raise CorruptIndexError("its footer belongs to another index")
+            return footer, read_copy(file, footer)
         except CorruptIndexError as error:
-            damage = f"copy {copy} of the index: {error.message}"
-            continue
-        if least_stored_size(columns) > footer.index_size:
-            raise CorruptIndexError("the index is damaged: its blocks are too small for its rows")
-        position = link.position
-        last_footer = position.footer_offset(NUM_COPIES - 1)
-        return Newest(superblock, footer, last_footer, position.end, position.index_offset, size, columns, damage)
+            damages.append(f"{where}: {error.message}")
+    which = "the index" if num_changes is None else f"the index of generation {link.generation}, which is needed,"
     hint = f"; gompfs repair goes back to generation {link.generation - 1}" if link.generation > 1 else ""
-    raise CorruptIndexError(f"both copies of the index are damaged: {damage}{hint}")
+    raise CorruptIndexError(f"both copies of {which} are damaged: {damages[-1]}{hint}")
+
+
+def read_columns(file: ArchiveFile, footers: tuple[Footer, ...]) -> memoryview:
+    """Returns the columns of a whole index, given by the footers of Newest. Raises CorruptIndexError."""
+    return _merged(footers, [read_copy(file, footer) for footer in footers])
+
+
+def _merged(footers: Sequence[Footer], columns: Sequence[memoryview]) -> memoryview:
+    """Returns the columns of the whole index that `columns` lead to, after a check of how many rows they have."""
+    for footer, each in zip(footers, columns, strict=True):
+        if least_stored_size(each, is_changes=footer.num_changes > 0) > footer.index_size:
+            raise CorruptIndexError("the index is damaged: its blocks are too small for its rows")
+    if len(columns) == 1:
+        return columns[0]
+    try:
+        return merge_columns(list(columns))
+    except ValueError as error:
+        raise CorruptIndexError(f"the index is damaged: {error}") from None
 
 
 def read_footer(file: ArchiveFile, superblock: Superblock, link: Link, copy: int) -> Footer:
@@ -167,7 +212,7 @@ def _check_copies_of(file: ArchiveFile, superblock: Superblock, link: Link) -> I
         try:
             footer = read_footer(file, superblock, link, copy)
             read_copy(file, footer)
-            found.add((footer.columns_size, footer.columns_xxh3))
+            found.add((footer.columns_size, footer.columns_xxh3, footer.num_changes))
         except CorruptIndexError as error:
             yield f"generation {link.generation}: copy {copy} of the index: {error.message}"
     if len(found) > 1:

@@ -51,16 +51,17 @@ def _blocks(columns: bytes, ranges: Iterable[tuple[int, int]], codec: Codec) -> 
     return b"".join(pieces[:-1])
 
 
-def least_stored_size(columns: Buffer) -> int:
+def least_stored_size(columns: Buffer, *, is_changes: bool = False) -> int:
     """Returns how many bytes the blocks of an index with these columns must have.
 
     A small file could else describe any number of very regular rows. Raises CorruptIndexError if the bytes are no
     columns.
     """
     try:
-        return -(-max(unpacked_size(columns) - _FREE_SIZE, 0) // _MAX_UNPACKING)
+        size = unpacked_size(columns, is_changes) - (0 if is_changes else _FREE_SIZE)
     except ValueError as error:
         raise CorruptIndexError(f"the index is damaged: {error}") from None
+    return -(-max(size, 0) // _MAX_UNPACKING)
 
 
 def _ranges(begin: int, size: int, ends: Sequence[int]) -> Iterator[tuple[int, int]]:

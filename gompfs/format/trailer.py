@@ -17,8 +17,9 @@ from gompfs.format.record import Record
 FOOTER_MAGIC = b"GOMPEND2"
 FOOTER_SIZE = 96
 NUM_COPIES = 2
+MAX_CHANGES = 64  # indexes of changes in a row
 
-_RECORD = Record(FOOTER_MAGIC, "II16sQQQQQQQ", absent="not a footer", damaged="its checksum does not match")
+_RECORD = Record(FOOTER_MAGIC, "II16sQQQQQQII", absent="not a footer", damaged="its checksum does not match")
 
 
 class TrailerPosition(NamedTuple):
@@ -57,7 +58,9 @@ class Footer(NamedTuple):
     """Describes one copy of the index of a generation. Offsets and sizes in bytes.
 
     `start` is the archive_offset of the generation's header, 0 for the first generation. The columns of the index
-    have `columns_size` bytes; their blocks have `index_size`. `previous_footer` is 0 for the first generation.
+    have `columns_size` bytes; their blocks have `index_size`. `previous_footer` is 0 for the first generation. If
+    `num_changes` is not 0, the index has only what differs from the index of the generation before; `num_changes`
+    indexes of that kind follow the last whole one, this one included.
     """
 
     generation: int
@@ -69,6 +72,7 @@ class Footer(NamedTuple):
     columns_size: int
     columns_xxh3: int
     previous_footer: int
+    num_changes: int = 0
 
     def to_bytes(self) -> bytes:
         """Returns the 96 bytes that are stored in the file."""
@@ -82,13 +86,16 @@ class Footer(NamedTuple):
             self.columns_size,
             self.columns_xxh3,
             self.previous_footer,
+            self.num_changes,
             0,
         )
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Footer:
         """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
-        generation, copy, uuid, start, offset, size, columns_size, xxh3, previous, reserved = _RECORD.unpack(raw)
-        if reserved or generation == 0 or copy >= NUM_COPIES or columns_size == 0:
+        generation, copy, uuid, *fields, num_changes, reserved = _RECORD.unpack(raw)
+        footer = cls._make((generation, copy, UUID(bytes=uuid), *fields, num_changes))
+        is_possible = generation > num_changes <= MAX_CHANGES and copy < NUM_COPIES and footer.columns_size > 0
+        if reserved or not is_possible:
             raise ArchiveFormatError("it has impossible fields")
-        return cls(generation, copy, UUID(bytes=uuid), start, offset, size, columns_size, xxh3, previous)
+        return footer

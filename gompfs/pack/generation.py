@@ -7,15 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
+from gompfs._native.index import changes_between
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_ALIGNMENT
 from gompfs.engine import select_engine
 from gompfs.errors import GompfsError, PackError
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
+    MAX_CHANGES,
     NUM_COPIES,
     Footer,
     GenerationHeader,
@@ -81,8 +84,9 @@ def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[
                 writer.pad(GENERATION_HEADER_SIZE)
                 start = writer.append(GenerationHeader(number, superblock.uuid).to_bytes())
                 yield NewGeneration(status, file, base, superblock.block_size, number, index.writer, writer)
+                stored = _stored_index(newest, *index.finish())
                 position = write_trailers(
-                    writer, *index.finish(), superblock, number, start, previous_footer=newest.footer_offset
+                    writer, stored, superblock, number, start, previous_footer=newest.footer_offset
                 )
                 end.flush()
                 header = GenerationHeader(number, superblock.uuid, *position).to_bytes()
@@ -114,25 +118,56 @@ def _check_end(newest: Newest) -> None:
         raise PackError(f"{newest.damage}; nothing can be added before gompfs repair")
 
 
+class StoredIndex(NamedTuple):
+    """An index as blocks, and what its footers say of it."""
+
+    blocks: bytes
+    columns_size: int
+    columns_xxh3: int
+    num_changes: int
+
+
+def store_index(columns: bytes, ends: Sequence[int], num_changes: int = 0) -> StoredIndex:
+    """Returns an index of columns, of which `ends` are the ends. `num_changes` is that of Footer."""
+    least = least_stored_size(columns, is_changes=num_changes > 0)
+    return StoredIndex(encode_columns(columns, ends, least), len(columns), xxh3_64_intdigest(columns), num_changes)
+
+
+def _stored_index(newest: Newest, columns: bytes, ends: Sequence[int]) -> StoredIndex:
+    """Returns what is stored of the index that follows `newest`: the changes, or the whole index.
+
+    All changes since the last whole index are not larger than that, so that opening an archive reads a limited number
+    of bytes, and the indexes of many generations grow no faster than the archive.
+    """
+    whole_size, *sizes = (footer.index_size for footer in newest.footers)
+    if len(newest.footers) <= MAX_CHANGES:
+        changes = store_index(*changes_between(newest.columns, columns), len(newest.footers))
+        if sum(sizes) + len(changes.blocks) <= whole_size:
+            return changes
+    return store_index(columns, ends)
+
+
 def write_trailers(
-    writer: BlockWriter,
-    columns: bytes,
-    ends: Sequence[int],
-    superblock: Superblock,
-    generation: int,
-    start: int,
-    previous_footer: int,
+    writer: BlockWriter, index: StoredIndex, superblock: Superblock, generation: int, start: int, previous_footer: int
 ) -> TrailerPosition:
-    """Write both copies of an index with their footers. `ends` are the ends of its columns. Returns where they are."""
-    stored = encode_columns(columns, ends, least_stored_size(columns))
+    """Write both copies of an index with their footers. Returns where they are."""
+    blocks = index.blocks
     writer.pad(BLOCK_ALIGNMENT)
-    position = TrailerPosition(writer.archive_offset, len(stored))
-    checksum = xxh3_64_intdigest(columns)
+    position = TrailerPosition(writer.archive_offset, len(blocks))
     for copy in range(NUM_COPIES):
-        offset = writer.append(stored)
+        offset = writer.append(blocks)
         writer.pad(BLOCK_ALIGNMENT)
         footer = Footer(
-            generation, copy, superblock.uuid, start, offset, len(stored), len(columns), checksum, previous_footer
+            generation,
+            copy,
+            superblock.uuid,
+            start,
+            offset,
+            len(blocks),
+            index.columns_size,
+            index.columns_xxh3,
+            previous_footer,
+            index.num_changes,
         )
         writer.append(footer.to_bytes())
     return position

@@ -20,7 +20,7 @@ from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.dictionary import choose_dictionary, may_have_dictionary, read_dictionary
-from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_trailers
+from gompfs.pack.generation import BUFFER_SIZE, new_generation, store_index, write_trailers
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
 from gompfs.pack.read_back import UnfinishedArchive, read_back
 from gompfs.pack.segment import SegmentBuilder
@@ -151,7 +151,8 @@ def _write_first_index(writer: BlockWriter, columns: bytes, ends: list[int], opt
     """Write the trailers of a new archive. Returns its superblock."""
     writer.digest.update(columns)
     superblock = Superblock(options.block_size, UUID(bytes=writer.digest.digest()), index_offset=0, index_size=0)
-    position = write_trailers(writer, columns, ends, superblock, generation=1, start=0, previous_footer=0)
+    stored = store_index(columns, ends)
+    position = write_trailers(writer, stored, superblock, generation=1, start=0, previous_footer=0)
     return superblock._replace(index_offset=position.index_offset, index_size=position.index_size)
 
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "bindings/held_bytes.h"
 #include "bindings/held_file_rows.h"
 #include "bindings/types.h"
+#include "index/changes.h"
 #include "index/image.h"
 #include "index/index_rows.h"
 
@@ -39,6 +41,11 @@ nb::memoryview image_of(const py::Buffer& columns,
     return view_of({image->data(), image->size(), true, image});
 }
 
+std::pair<nb::bytes, std::vector<std::uint64_t>> to_python(StoredColumns columns) {
+    return {nb::bytes(reinterpret_cast<const char*>(columns.bytes.data()), columns.bytes.size()),
+            std::move(columns.ends)};
+}
+
 std::pair<nb::bytes, std::vector<std::uint64_t>> columns_of(const py::Buffer& image) {
     const BufferView view(image, PyBUF_SIMPLE);
     StoredColumns columns;
@@ -46,13 +53,42 @@ std::pair<nb::bytes, std::vector<std::uint64_t>> columns_of(const py::Buffer& im
         const nb::gil_scoped_release release;
         columns = columns_of_image(view.bytes());
     }
-    return {nb::bytes(reinterpret_cast<const char*>(columns.bytes.data()), columns.bytes.size()),
-            std::move(columns.ends)};
+    return to_python(std::move(columns));
 }
 
-std::uint64_t unpacked_size_of(const py::Buffer& columns) {
+std::uint64_t unpacked_size_of(const py::Buffer& columns, bool is_changes) {
     const BufferView view(columns, PyBUF_SIMPLE);
-    return IndexColumns(view.bytes()).unpacked_size();
+    const auto kind = is_changes ? IndexKind::changes : IndexKind::whole;
+    return IndexColumns(view.bytes(), kind).unpacked_size();
+}
+
+nb::memoryview merged(const std::vector<py::Buffer>& columns) {
+    std::vector<BufferView> views;
+    std::vector<Bytes> bytes;
+    views.reserve(columns.size());
+    for (const py::Buffer& each : columns) {
+        bytes.push_back(views.emplace_back(each, PyBUF_SIMPLE).bytes());
+    }
+    if (bytes.empty()) {
+        throw std::invalid_argument("there are no columns");
+    }
+    auto merged = std::make_shared<std::vector<std::uint8_t>>();
+    {
+        const nb::gil_scoped_release release;
+        *merged = merge_columns(bytes);
+    }
+    return view_of({merged->data(), merged->size(), true, merged});
+}
+
+std::pair<nb::bytes, std::vector<std::uint64_t>> changes(const py::Buffer& before,
+                                                         const py::Buffer& after) {
+    const BufferView from(before, PyBUF_SIMPLE), to(after, PyBUF_SIMPLE);
+    StoredColumns columns;
+    {
+        const nb::gil_scoped_release release;
+        columns = changes_between(from.bytes(), to.bytes());
+    }
+    return to_python(std::move(columns));
 }
 
 void read_files(HeldFileRows* self, const py::Buffer& columns) {
@@ -77,10 +113,19 @@ void bind_index_columns(nb::module_& index) {
               "ends.\n\n"
               "The image must have been written by SQLite for this process. Raises ValueError if "
               "it has values that the columns cannot store.");
-    index.def(
-        "unpacked_size", &unpacked_size_of, "columns"_a,
-        "Returns the size of the columns of an index, and 64 bytes for each of their rows.\n\n"
-        "Raises ValueError if they cannot be cut into columns.");
+    index.def("merge_columns", &merged, "columns"_a,
+              "Returns the columns of the whole index that changes lead to.\n\n"
+              "The first columns are those of a whole index, the others those of changes, oldest "
+              "first. Raises ValueError, naming what is wrong, if they are damaged.");
+    index.def("changes_between", &changes, "before"_a, "after"_a,
+              "Returns the columns of the changes that lead from one whole index to another, and "
+              "where each column ends.\n\n"
+              "Raises ValueError if columns are damaged, or if `after` lacks a segment or section "
+              "of `before`.");
+    index.def("unpacked_size", &unpacked_size_of, "columns"_a, "is_changes"_a = false,
+              "Returns the size of the columns of an index or of changes, and 64 bytes for each "
+              "of their rows.\n\n"
+              "Raises ValueError if they cannot be cut into columns.");
     nb::class_<HeldFileRows>(index, "FileRows",
                              "The names, regular files and extents of an index: its tables dirent, "
                              "inode and extent.")

@@ -8,6 +8,7 @@
 
 #include "common/bytes.h"
 #include "common/large_vector.h"
+#include "index/columns_writer.h"
 
 namespace gompfs {
 
@@ -20,12 +21,6 @@ struct TableStatement {
 // Apart from a few pages, the image has at most twice their unpacked size. Throws
 // std::invalid_argument, naming what is wrong, if the columns are not those of an index.
 LargeVector<std::uint8_t> build_image(Bytes columns, std::span<const TableStatement> tables);
-
-// The columns of an index, and where in them each column ends.
-struct StoredColumns {
-    std::vector<std::uint8_t> bytes;
-    std::vector<std::uint64_t> ends;
-};
 
 // Returns the columns for the tables in an image that SQLite has written. The column nlink of the
 // table inode is not stored, since it follows from the names. Throws std::invalid_argument if a

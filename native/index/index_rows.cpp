@@ -61,7 +61,7 @@ void check_all_used(std::uint64_t left, const char* what) {
 
 }  // namespace
 
-IndexColumns::IndexColumns(Bytes columns) : unpacked_size_(columns.size()) {
+IndexColumns::IndexColumns(Bytes columns, IndexKind kind) : unpacked_size_(columns.size()) {
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
     ColumnCutter cutter(columns);
     const auto read = [&](auto& table, auto&... column) {
@@ -84,6 +84,12 @@ IndexColumns::IndexColumns(Bytes columns) : unpacked_size_(columns.size()) {
          section.archive_offsets, section.nums_blocks);
     read(section_block, section_block.compressed_sizes);
     read(binary_file, binary_file.inos);
+    removed_inode = {};
+    removed_name = {};
+    if (kind == IndexKind::changes) {
+        read(removed_inode, removed_inode.inos);
+        read(removed_name, removed_name.parents, removed_name.names);
+    }
     cutter.finish();
 }
 
@@ -324,6 +330,37 @@ bool BinaryFileRows::next(std::uint64_t& ino) {
     }
     --left_;
     ino = inos_.next();
+    return true;
+}
+
+RemovedInodeRows::RemovedInodeRows(const IndexColumns& changes)
+    : left_(changes.removed_inode.num_rows), inos_(changes.removed_inode.inos, left_, 1) {}
+
+bool RemovedInodeRows::next(std::uint64_t& ino) {
+    if (left_ == 0) {
+        return false;
+    }
+    --left_;
+    ino = inos_.next();
+    return true;
+}
+
+RemovedNameRows::RemovedNameRows(const IndexColumns& changes)
+    : left_(changes.removed_name.num_rows),
+      parents_(changes.removed_name.parents, left_, 0),
+      names_(changes.removed_name.names, left_) {}
+
+bool RemovedNameRows::next(NameRow& row) {
+    if (left_ == 0) {
+        return false;
+    }
+    --left_;
+    row = {parents_.next(), names_.next()};
+    if (has_last_ && row.parent == last_.parent && row.name <= last_.name) {
+        fail_index("the removed names are not in order, or a name occurs twice");
+    }
+    last_ = row;
+    has_last_ = true;
     return true;
 }
 

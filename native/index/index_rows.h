@@ -21,9 +21,12 @@ inline constexpr std::int64_t kFileTypeBits = 0170000, kDirectoryType = 0040000,
 
 inline constexpr std::uint64_t kRowSize = 64;  // of a row without the bytes of its columns
 
+// Whether an index has all rows, or those that differ from the index of the generation before.
+enum class IndexKind : std::uint8_t { whole, changes };
+
 // The bytes of all columns of an index, by table.
 struct IndexColumns {
-    explicit IndexColumns(Bytes columns);
+    explicit IndexColumns(Bytes columns, IndexKind kind = IndexKind::whole);
 
     // Returns the bytes of all columns, and kRowSize for each row; the largest number if that is
     // more. What a reader makes of the rows takes about that much memory.
@@ -73,6 +76,14 @@ struct IndexColumns {
         std::uint64_t num_rows;
         Bytes inos;
     } binary_file;
+    struct {
+        std::uint64_t num_rows;
+        Bytes inos;
+    } removed_inode;  // of changes
+    struct {
+        std::uint64_t num_rows;
+        Bytes parents, names;
+    } removed_name;  // of changes
 
   private:
     std::uint64_t unpacked_size_;
@@ -263,6 +274,34 @@ class BinaryFileRows {
   private:
     std::uint64_t left_;
     AscendingNumbers inos_;
+};
+
+class RemovedInodeRows {
+  public:
+    explicit RemovedInodeRows(const IndexColumns& changes);
+    bool next(std::uint64_t& ino);
+
+  private:
+    std::uint64_t left_;
+    AscendingNumbers inos_;
+};
+
+struct NameRow {
+    std::uint64_t parent;
+    std::string_view name;
+};
+
+class RemovedNameRows {
+  public:
+    explicit RemovedNameRows(const IndexColumns& changes);
+    bool next(NameRow& row);
+
+  private:
+    std::uint64_t left_;
+    AscendingNumbers parents_;
+    StringColumn names_;
+    NameRow last_{};
+    bool has_last_ = false;
 };
 
 }  // namespace gompfs

@@ -132,7 +132,7 @@ def test_both_copies_of_the_only_generation_damaged(archive_copy: Path) -> None:
 
 
 def test_damage_of_an_earlier_index(added: Path) -> None:
-    """Readers do not need it; verify reports it, and repair writes a copy if the other is intact."""
+    """The newest index has changes of it. verify reports it, and repair writes a copy if the other is intact."""
     whole = added.read_bytes()
     position = links_of(added)[1].position
     flip(added, position.copy_offset(0) + 50)
@@ -142,11 +142,18 @@ def test_damage_of_an_earlier_index(added: Path) -> None:
         assert problem.reason.startswith("generation 2: copy 0 of the index: ")
     assert len(list(repair_archive(added))) == 1
     assert added.read_bytes() == whole
-    for copy in (0, 1):
-        flip(added, position.copy_offset(copy) + 50)
+    flip(added, position.copy_offset(1) + 50)
     with Archive(added) as archive:
-        assert len(verify_archive(archive).problems) == 2
-    assert list(repair_archive(added)) == []
+        (warning,) = archive.warnings
+        assert "copy 1 of the index of generation 2: " in warning
+        assert archive.footer.generation == 3
+    flip(added, position.copy_offset(0) + 50)
+    with pytest.raises(CorruptIndexError, match="both copies of the index of generation 2, which is needed, are dam"):
+        Archive(added)
+    (step,) = repair_archive(added, discard=True)
+    assert "they have a later generation, but an index that it needs is damaged" in step
+    with Archive(added) as archive:
+        assert archive.footer.generation == 1
 
 
 @pytest.mark.parametrize("field", range(0, GENERATION_HEADER_SIZE, 9))
@@ -212,10 +219,10 @@ def test_a_damaged_header_of_a_generation_that_is_not_whole(added: Path) -> None
         assert added.read_bytes() == whole[:ends]
     added.write_bytes(damaged)
     for copy in (0, 1):
-        flip(added, links[1].position.copy_offset(copy) + 40)  # its index is lost, but that of generation 3 is not
-    assert len(list(repair_archive(added))) == 1
+        flip(added, links[1].position.copy_offset(copy) + 40)  # its index is lost, which generation 3 needs
+    assert len(list(repair_archive(added))) == 2
     with Archive(added) as archive:
-        assert (archive.footer.generation, archive.warnings) == (3, [])
+        assert (archive.footer.generation, archive.warnings) == (1, [])
 
 
 def test_a_header_of_another_generation_or_archive(added: Path) -> None:

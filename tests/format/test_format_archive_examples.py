@@ -8,7 +8,7 @@ import struct
 from dataclasses import fields
 from pathlib import Path
 
-from column_groups import cut, join
+from column_groups import CHANGE_GROUPS, GROUPS, cut, join
 from forged_index import index_columns
 from format_tables import FormatTables
 from oracle.index_columns import IndexTables, read_columns
@@ -17,6 +17,7 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.archive import Archive
 from gompfs.codec import Codec
+from gompfs.format import LocalFile, find_newest, read_copy
 from gompfs.verify import verify_archive
 
 OPTIONS = {"mtime_ns": 0, "owner": 0, "group": 0, "codec": Codec.GOMPRESSO_BIT, "dependency_elimination": True}
@@ -71,6 +72,12 @@ def test_gompfs_adds_the_second_generation_of_the_example(tmp_path: Path) -> Non
     add(path, more, **OPTIONS)
     assert path.read_bytes()[640:704] == DOCUMENT.examples("generation-header")[0]
     assert rows_of_document(DOCUMENT.rows()[1]) <= rows_of(read_columns(index_columns(path)))
+    (changes,) = DOCUMENT.examples("changes")
+    file = LocalFile.open(path)
+    newest = find_newest(file)
+    assert newest.footer.num_changes == 1
+    assert read_copy(file, newest.footer) == changes
+    file.close()
 
 
 def test_gompfs_reads_the_example(tmp_path: Path) -> None:
@@ -82,8 +89,13 @@ def test_gompfs_reads_the_example(tmp_path: Path) -> None:
 
 
 def test_the_columns_of_the_example_are_in_lines_of_groups() -> None:
-    (lines,) = re.findall(r"^```columns\n([^`]+)```", DOCUMENT.text, re.MULTILINE)
-    groups = cut(bytes.fromhex(lines))
+    check_lines("columns", GROUPS)
+    check_lines("changes", CHANGE_GROUPS)
+
+
+def check_lines(kind: str, names: dict[str, tuple[str, ...]]) -> None:
+    (lines,) = re.findall(rf"^```{kind}\n([^`]+)```", DOCUMENT.text, re.MULTILINE)
+    groups = cut(bytes.fromhex(lines), names)
     assert len(lines.splitlines()) == len(groups)
     for line, (name, group) in zip(lines.splitlines(), groups.items(), strict=True):
         assert bytes.fromhex(line) == join({name: group})

@@ -47,7 +47,17 @@ def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
         name = rng.choice(("index_offset", "index_offset", "index_size", "generation", "reserved"))
         parts.odd_pin[name] = rng.choice((end + 16, end - 16, end + 1, 112, 1000, *EXTREMES))
         return f"{name} in the header is {parts.odd_pin[name]}", True
-    names = ("generation", "copy", "start", "index_offset", "index_size", "columns_size", "index_xxh3", "previous")
+    names = (
+        "generation",
+        "copy",
+        "start",
+        "index_offset",
+        "index_size",
+        "columns_size",
+        "index_xxh3",
+        "previous",
+        "num_changes",
+    )
     name = rng.choice((*names, "reserved"))
     near = rng.choice((1, -1, 16, 4096))
     sound = {"index_offset": end, "columns_size": len(parts.columns), "generation": parts.generation}

@@ -123,12 +123,13 @@ class TakenApart:
             "columns_size": len(self.columns),
             "index_xxh3": xxh3_64_intdigest(self.columns),
             "previous": self.previous,
+            "num_changes": 0,
             "reserved": 0,
         }
         if copy in self.odd_copies:
             fields |= {name: value for name, value in self.odd_footer.items() if name in fields}
-        generation, number, *numbers = fields.values()
-        masked = [value & _MASK for value in numbers]
+        generation, number, *numbers, num_changes, reserved = fields.values()
+        masked = [*(value & _MASK for value in numbers), num_changes & 0xFFFFFFFF, reserved & 0xFFFFFFFF]
         raw = FOOTER_FIELDS.pack(b"GOMPEND2", generation & 0xFFFFFFFF, number & 0xFFFFFFFF, self.data[16:32], *masked)
         return with_checksum(raw)
 

@@ -20,7 +20,7 @@ from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.codec import BlockStatus, Codec
 from oracle.grammar import split_words
-from oracle.index_columns import IndexTables, read_columns
+from oracle.index_columns import IndexTables, merge_tables, read_columns
 from oracle.part_heads import PartHeads, SegmentHeads
 from oracle.payload import PayloadError, decode_payload
 from oracle.tadoc import Part, decode_tadoc
@@ -29,7 +29,7 @@ BLOCK_FIELDS = struct.Struct("<4sB3sIIQ")  # magic, codec, reserved, payload siz
 BLOCK_HEADER_SIZE = 32
 SUPERBLOCK_FIELDS = struct.Struct("<8sII16sQQQ")
 HEADER_FIELDS = struct.Struct("<8sII16sQQQ")
-FOOTER_FIELDS = struct.Struct("<8sII16sQQQQQQQ")
+FOOTER_FIELDS = struct.Struct("<8sII16sQQQQQQII")
 
 MAX_SIZE = 8 << 20  # of files whose content is read, in bytes
 _MAX_ENTRIES = 200_000
@@ -179,11 +179,7 @@ def _read(content: bytes) -> Reading:
     _, version, block_size, *_ = SUPERBLOCK_FIELDS.unpack_from(content)
     if version != 2:
         raise OracleError("another format version")
-    columns, stored_size = _newest_columns(content)
-    tables = read_columns(columns)
-    if tables.unpacked_size > _FREE_SIZE + _MAX_UNPACKING * stored_size:
-        raise OracleError("the index has too many rows for its stored size")
-    return _read_tables(tables, content, block_size)
+    return _read_tables(merge_tables(_indexes(content)), content, block_size)
 
 
 def _chain(content: bytes) -> list[tuple[int, int, int]]:
@@ -208,28 +204,46 @@ def _chain(content: bytes) -> list[tuple[int, int, int]]:
     return found
 
 
-def _newest_columns(content: bytes) -> tuple[bytes, int]:
-    """Returns the columns of the newest index, and its stored size."""
+def _indexes(content: bytes) -> list[IndexTables]:
+    """Returns the newest index: a whole one, and the changes that follow it."""
     chain = _chain(content)
     if not chain:
         raise OracleError("no generation")
-    _, offset, size = chain[-1]
+    number, found, expected = len(chain), list[IndexTables](), None
+    while True:
+        tables, num_changes = _index_of(content, chain, number, expected)
+        found.insert(0, tables)
+        if not num_changes:
+            return found
+        number, expected = number - 1, num_changes - 1
+
+
+def _index_of(
+    content: bytes, chain: list[tuple[int, int, int]], number: int, expected: int | None
+) -> tuple[IndexTables, int]:
+    """Returns the rows of the index of a generation, and how many indexes are changes up to it."""
+    _, offset, size = chain[number - 1]
     rounded = -(-size // 16) * 16
-    start = -(-chain[-2][0] // 64) * 64 if len(chain) > 1 else 0
-    previous = chain[-2][0] - 96 if len(chain) > 1 else 0
+    start = -(-chain[number - 2][0] // 64) * 64 if number > 1 else 0
+    previous = chain[number - 2][0] - 96 if number > 1 else 0
     for copy in (1, 0):
         begin = offset + copy * (rounded + 96)
         raw = content[begin + rounded : begin + rounded + 96]
         if len(raw) < 96 or xxh3_64_intdigest(raw[:88]) != int.from_bytes(raw[88:], "little"):
             continue
-        *fields, columns_size, columns_xxh3, before, reserved = FOOTER_FIELDS.unpack_from(raw)
-        if fields != [b"GOMPEND2", len(chain), copy, content[16:32], start, begin, size]:
+        *fields, columns_size, columns_xxh3, before, num_changes, reserved = FOOTER_FIELDS.unpack_from(raw)
+        if fields != [b"GOMPEND2", number, copy, content[16:32], start, begin, size]:
+            continue
+        if num_changes > 64 or num_changes >= number or expected not in (None, num_changes):
             continue
         if reserved or before != previous or columns_size > _FREE_SIZE + _MAX_UNPACKING * size:
             continue
         columns = _columns_of(content[begin : begin + size], columns_size)
         if columns and xxh3_64_intdigest(columns) == columns_xxh3:
-            return columns, size
+            tables = read_columns(columns, is_changes=num_changes > 0)
+            if tables.unpacked_size > (0 if num_changes else _FREE_SIZE) + _MAX_UNPACKING * size:
+                raise OracleError("the index has too many rows for its stored size")
+            return tables, num_changes
     raise OracleError("no whole copy of the index")
 
 

@@ -27,6 +27,9 @@ class IndexTables:
     segment: list[tuple[int, int, int, bytes, bytes, bytes, bytes, int, bytes]] = field(default_factory=list)
     section: list[tuple[int, str, int, int, bytes]] = field(default_factory=list)
     binary_file: list[tuple[int]] = field(default_factory=list)
+    removed_inode: list[tuple[int]] = field(default_factory=list)
+    """Of changes, as the next one."""
+    removed_name: list[tuple[int, bytes]] = field(default_factory=list)
     unpacked_size = 0  # not a field: it is no table
 
 
@@ -123,15 +126,56 @@ class _Columns:
         return taken
 
 
-def read_columns(raw: bytes) -> IndexTables:
+def read_columns(raw: bytes, *, is_changes: bool = False) -> IndexTables:
     """Returns the rows of an index. Raises ColumnError, or UnicodeDecodeError for a text that is not UTF-8."""
     columns, tables = _Columns(raw), IndexTables()
     for read in _READERS:
         read(columns, tables)
+    if is_changes:
+        _read_removed(columns, tables)
     columns.finish()
     _set_link_counts(tables)
     tables.unpacked_size = len(raw) + 64 * columns.all_rows
     return tables
+
+
+def merge_tables(indexes: list[IndexTables]) -> IndexTables:
+    """Returns the rows that changes lead to, after those of a whole index. Raises ColumnError."""
+    whole, *changes = indexes
+    for each in changes:
+        whole = _changed(whole, each)
+    return whole
+
+
+def _changed(before: IndexTables, changes: IndexTables) -> IndexTables:
+    removed, own = {ino for (ino,) in changes.removed_inode}, {row[0] for row in changes.inode}
+    removed_names = set(changes.removed_name)
+    names = {row[:2] for row in changes.dirent}
+    if removed & own or removed_names & names:
+        raise ColumnError("changes both have and remove an inode or name")
+    after = IndexTables(meta=changes.meta)
+    for table in ("inode", "extent", "xattr", "binary_file"):
+        rows = getattr(changes, table)
+        if not {row[0] for row in rows} <= own:
+            raise ColumnError("changes have rows of another inode")
+        kept = [row for row in getattr(before, table) if row[0] not in removed | own]
+        setattr(after, table, sorted(kept + rows, key=lambda row: row[:2] if row[1:] else row))
+    kept_names = [row for row in before.dirent if row[:2] not in removed_names | names]
+    after.dirent = sorted(kept_names + changes.dirent)
+    num_blocks = sum(len(row[3]) // 4 for row in before.segment)
+    later = [(len(before.segment) + row[0], num_blocks + row[1], *row[2:]) for row in changes.segment]
+    after.segment = before.segment + later
+    after.section = sorted(before.section + changes.section, key=lambda row: (row[0], row[1].encode()))
+    _ascend([(row[0], row[1].encode()) for row in after.section])
+    _set_link_counts(after)
+    return after
+
+
+def _read_removed(columns: _Columns, tables: IndexTables) -> None:
+    tables.removed_inode = [(ino,) for ino in columns.ascending(columns.num_rows(), 1)]
+    n = columns.num_rows()
+    tables.removed_name = list(zip(columns.ascending(n, 0), columns.strings(n), strict=True))
+    _ascend(tables.removed_name)
 
 
 def _checked(value: int, most: int = _NUMBER - 1) -> int:

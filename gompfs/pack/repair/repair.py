@@ -48,15 +48,19 @@ def _repair(descriptor: int, kept: Path | None, *, dry_run: bool) -> Iterator[st
     file = LocalFile(descriptor)
     superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
     newest = damaged = None
+    num_changes = -1  # of the generation before; -1 if its index cannot be read
     for link in _walk_and_complete(descriptor, superblock, dry_run=dry_run):
         if isinstance(link, str):
             yield link
             continue
         footers = [_intact_footer(file, superblock, link, copy) for copy in range(NUM_COPIES)]
         intact = next(filter(None, footers), None)
-        if intact is None:
-            damaged = "both copies of its index are damaged"
+        if intact is None or intact.num_changes not in (0, num_changes + 1):
+            is_whole = intact is not None
+            damaged = "an index that it needs is damaged" if is_whole else "both copies of its index are damaged"
+            num_changes = -1
             continue
+        num_changes = intact.num_changes
         newest, damaged = link, None
         for copy in (copy for copy, footer in enumerate(footers) if footer is None):
             if not dry_run:

@@ -1,0 +1,147 @@
+// Writes the columns of an index; see columns_writer.h.
+#include "index/columns_writer.h"
+
+namespace gompfs {
+namespace {
+
+std::int64_t minus(std::uint64_t number, std::uint64_t other) {
+    return static_cast<std::int64_t>(number - other);
+}
+
+}  // namespace
+
+void ColumnsWriter::add(const MetaRow& row) {
+    ++meta_.num_rows;
+    meta_.keys.add_string(row.key);
+    meta_.values.add_string(row.value);
+}
+
+void ColumnsWriter::add(const InodeRow& row) {
+    ++inode_.num_rows;
+    inode_.inos.add(row.ino);
+    inode_.modes.add(row.mode);
+    inode_.uids.add(row.uid);
+    inode_.gids.add(row.gid);
+    inode_.sizes.add(row.size);
+    inode_.mtimes.add(row.mtime_ns);
+    inode_.rdevs.add(row.rdev);
+    if ((row.mode & kFileTypeBits) == kSymlinkType) {
+        inode_.targets.add_string(row.target);
+    }
+    extent_.files.push_back({row.ino, row.size});
+}
+
+void ColumnsWriter::add(const EntryRow& row) {
+    ++dirent_.num_rows;
+    dirent_.parents.add(row.parent);
+    dirent_.names.add_string(row.name);
+    dirent_.inos.add_signed(minus(row.ino, dirent_.last_ino + 1));
+    dirent_.last_ino = row.ino;
+}
+
+void ColumnsWriter::add(const ExtentRow& row) {
+    ++extent_.num_rows;
+    const auto& files = extent_.files;
+    std::size_t& file = extent_.next_file;
+    while (file != files.size() && files[file].ino < row.ino) {
+        ++file;
+    }
+    const std::uint64_t file_size =
+        file != files.size() && files[file].ino == row.ino ? files[file].size : 0;
+    const ExtentRow& last = extent_.last;
+    extent_.inos.add(row.ino);
+    extent_.file_offsets.add_signed(minus(row.file_offset, expected_file_offset(last, row.ino)));
+    extent_.stream_offsets.add_signed(minus(row.stream_offset, last.stream_offset + last.size));
+    extent_.sizes.add_signed(minus(row.size, expected_size(file_size, row.file_offset)));
+    extent_.last = row;
+}
+
+void ColumnsWriter::add(const XattrRow& row) {
+    ++xattr_.num_rows;
+    xattr_.inos.add(row.ino);
+    xattr_.names.add_string(row.name);
+    xattr_.value_sizes.add(row.value.size());
+    xattr_.values.add_bytes(row.value);
+}
+
+void ColumnsWriter::add(const SegmentRow& row) {
+    ++segment_.num_rows;
+    segment_.archive_offsets.add(row.archive_offset);
+    segment_.nums_blocks.add(row.compressed_sizes.size());
+    segment_.nums_parts.add(row.part_sizes.size());
+    segment_.heads_offsets.add(row.heads_offset);
+    for (std::size_t block = 0; block < row.compressed_sizes.size(); ++block) {
+        ++block_.num_rows;
+        block_.compressed_sizes.add(row.compressed_sizes[block]);
+        block_.codecs.add(row.codecs[block]);
+    }
+    for (std::size_t part = 0; part < row.part_sizes.size(); ++part) {
+        ++part_.num_rows;
+        part_.kinds.add(row.part_kinds[part]);
+        part_.sizes.add(row.part_sizes[part]);
+        part_.head_sizes.add(row.head_sizes[part]);
+    }
+}
+
+void ColumnsWriter::add(const SectionRow& row) {
+    ++section_.num_rows;
+    section_.segments.add(row.segment);
+    section_.kinds.add_string(row.kind);
+    section_.uncompressed_sizes.add(row.uncompressed_size);
+    section_.archive_offsets.add(row.archive_offset);
+    section_.nums_blocks.add(row.compressed_sizes.size());
+    for (const std::uint32_t size : row.compressed_sizes) {
+        ++section_block_.num_rows;
+        section_block_.compressed_sizes.add(size);
+    }
+}
+
+void ColumnsWriter::add_binary_file(std::uint64_t ino) {
+    ++binary_file_.num_rows;
+    binary_file_.inos.add(ino);
+}
+
+void ColumnsWriter::remove_inode(std::uint64_t ino) {
+    ++removed_inode_.num_rows;
+    removed_inode_.inos.add(ino);
+}
+
+void ColumnsWriter::remove_name(const NameRow& row) {
+    ++removed_name_.num_rows;
+    removed_name_.parents.add(row.parent);
+    removed_name_.names.add_string(row.name);
+}
+
+StoredColumns ColumnsWriter::finish(IndexKind kind) const {
+    StoredColumns columns;
+    const auto append = [&](std::uint64_t num_rows, const auto&... writers) {
+        append_number(columns.bytes, num_rows);
+        const auto append_one = [&](const auto& column) {
+            column.append_to(columns.bytes);
+            columns.ends.push_back(columns.bytes.size());
+        };
+        (append_one(writers), ...);
+    };
+    append(meta_.num_rows, meta_.keys, meta_.values);
+    append(inode_.num_rows, inode_.inos, inode_.modes, inode_.uids, inode_.gids, inode_.sizes,
+           inode_.mtimes, inode_.rdevs, inode_.targets);
+    append(dirent_.num_rows, dirent_.parents, dirent_.names, dirent_.inos);
+    append(extent_.num_rows, extent_.inos, extent_.file_offsets, extent_.stream_offsets,
+           extent_.sizes);
+    append(xattr_.num_rows, xattr_.inos, xattr_.names, xattr_.value_sizes, xattr_.values);
+    append(segment_.num_rows, segment_.archive_offsets, segment_.nums_blocks, segment_.nums_parts,
+           segment_.heads_offsets);
+    append(part_.num_rows, part_.kinds, part_.sizes, part_.head_sizes);
+    append(block_.num_rows, block_.compressed_sizes, block_.codecs);
+    append(section_.num_rows, section_.segments, section_.kinds, section_.uncompressed_sizes,
+           section_.archive_offsets, section_.nums_blocks);
+    append(section_block_.num_rows, section_block_.compressed_sizes);
+    append(binary_file_.num_rows, binary_file_.inos);
+    if (kind == IndexKind::changes) {
+        append(removed_inode_.num_rows, removed_inode_.inos);
+        append(removed_name_.num_rows, removed_name_.parents, removed_name_.names);
+    }
+    return columns;
+}
+
+}  // namespace gompfs

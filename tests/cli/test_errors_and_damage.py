@@ -124,7 +124,9 @@ def test_verify_looks_at_earlier_generations(gompfs, archive, tmp_path):
     found = gompfs("verify", archive)
     assert found.status == 1
     assert found.lines[0].startswith(f"{archive}: generation 1: copy 1 of the index: the index is damaged: ")
-    assert gompfs("ls", archive).errors == ""
+    listed = gompfs("ls", archive)
+    assert listed.status == 0
+    assert "copy 1 of the index of generation 1: " in listed.errors
 
 
 def test_verify_names_the_file_of_a_problem(gompfs, tmp_path):

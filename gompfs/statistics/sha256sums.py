@@ -1,7 +1,7 @@
 r"""The statistic `sha256sums`: the SHA-256 of each regular file, as the program sha256sum writes and checks it.
 
 No sum is stored: it would take more bytes than all the rest of the index, and would say what the bytes were when they
-were packed, where the sum of the decoded bytes says what a reader gets. See docs/decisions/0038-sums-on-demand.md.
+were packed, where the sum of the decoded bytes says what a reader gets. See docs/decisions/0039-sums-on-demand.md.
 """
 
 from __future__ import annotations

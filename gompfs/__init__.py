@@ -110,9 +110,10 @@ def pack_archive(
     paths: Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
     *,
-    codec: str = "gompresso-tadoc",
-    level: int = 6,
-    block_size: int = 64 << 10,
+    purpose: str | None = None,
+    codec: str | None = None,
+    level: int | None = None,
+    block_size: int | None = None,
     words: str = "identifiers",
     dictionary_size: int | None = None,
     dependency_elimination: bool = False,
@@ -134,10 +135,11 @@ def pack_archive(
 
     The arguments mean what the options of `gompfs pack` mean: one directory becomes the root, several keep their names;
     `exclude` has patterns as in .gitignore; with `force`, an existing archive is replaced; without `check`, what was
-    written is not read back. Sizes are in bytes; a `dictionary_size` of 0 means none, None that it depends on the
-    sources. `mtime_ns`, `owner` and `group` are stored for all entries: nanoseconds, and numbers. The report returned
-    has sizes and `warnings`, for example of files that were left out. Raises PackError, and OptionError for impossible
-    arguments; `target` then is as before.
+    written is not read back. `purpose` is what `--for` takes, and sets `codec`, `level` and `block_size` if they are
+    None; without it, None stands for the defaults of the command. Sizes are in bytes; a `dictionary_size` of 0 means
+    none, None that it depends on the sources. `mtime_ns`, `owner` and `group` are stored for all entries: nanoseconds,
+    and numbers. The report returned has sizes and `warnings`, for example of files that were left out. Raises
+    PackError, and OptionError for impossible arguments; `target` then is as before.
     """
     from pathlib import Path
 
@@ -145,11 +147,11 @@ def pack_archive(
     from gompfs.options import PackOptions
     from gompfs.pack import pack_paths
 
-    options = PackOptions(
-        Codec.from_label(codec),
-        level=level,
+    chosen = {"codec": codec and Codec.from_label(codec), "level": level, "block_size": block_size}
+    options = PackOptions.for_purpose(
+        purpose,
+        **{name: value for name, value in chosen.items() if value is not None},
         dependency_elimination=dependency_elimination,
-        block_size=block_size,
         jobs=jobs,
         words=words,
         mtime_ns=mtime_ns,

@@ -71,9 +71,12 @@ class PackOptions:
             raise OptionError(f"a dictionary of {size} bytes is larger than {MAX_DICTIONARY_SIZE} bytes")
 
     @classmethod
-    def for_purpose(cls, purpose: str, **fields: Any) -> PackOptions:
-        """Returns the options of a name of PURPOSES; those in `fields` have other values. Raises OptionError."""
-        return cls(**{**PURPOSES.get(purpose, {}), "purpose": purpose, **fields})
+    def for_purpose(cls, purpose: str | None, **fields: Any) -> PackOptions:
+        """Returns the options of a name of PURPOSES, or the defaults; those in `fields` have other values.
+
+        Raises OptionError.
+        """
+        return cls(**{**PURPOSES.get(purpose or "", {}), "purpose": purpose, **fields})
 
     @property
     def text_as_grammar(self) -> bool:

@@ -208,13 +208,12 @@ def _pack_options(values: dict[str, Any]) -> PackOptions:
     same_names = ("jobs", "mtime_ns", "owner", "group", "block_size", "words", "force", "checksum")
     fields = {name: values[name] for name in same_names if name in values} | codec_options(values)
     fields["check"] = not values["no_check"]
-    if values.get("purpose") is None:
-        return PackOptions(**fields)
+    purpose = values.get("purpose")
     source = click.get_current_context().get_parameter_source
-    for name in PURPOSES[values["purpose"]]:
+    for name in PURPOSES.get(purpose or "", ()):
         if source(name) is not click.core.ParameterSource.COMMANDLINE:
             fields.pop(name, None)
-    return PackOptions.for_purpose(values["purpose"], **fields)
+    return PackOptions.for_purpose(purpose, **fields)
 
 
 def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:

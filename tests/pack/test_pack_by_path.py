@@ -11,6 +11,7 @@ import pytest
 
 import gompfs
 from gompfs.cli.pack import pack_command
+from gompfs.codec import Codec
 
 
 def test_a_directory(tmp_path: Path) -> None:
@@ -32,6 +33,20 @@ def test_several_sources_and_a_codec(tmp_path: Path) -> None:
     gompfs.pack_archive(paths, tmp_path / "x.gomp", codec="gompresso-byte", engine="cpu")
     with gompfs.open(tmp_path / "x.gomp") as archive:
         assert [archive.read(name) for name in ("a", "b")] == [b"a" * 50_000, b"b" * 50_000]
+
+
+def test_a_purpose(tmp_path: Path) -> None:
+    """It sets what is not given, as --for does."""
+    (tmp_path / "file").write_text("content " * 1000)
+    gompfs.pack_archive([tmp_path / "file"], tmp_path / "a.gomp", purpose="training")
+    gompfs.pack_archive([tmp_path / "file"], tmp_path / "b.gomp", codec="gompresso-byte", block_size=32 << 10)
+    gompfs.pack_archive([tmp_path / "file"], tmp_path / "c.gomp", purpose="training", block_size=1 << 20)
+    for name, size in (("a", 32 << 10), ("b", 32 << 10), ("c", 1 << 20)):
+        with gompfs.open(tmp_path / f"{name}.gomp") as archive:
+            assert archive.archive.block_size == size
+            assert set(archive.archive.segments[0].codecs) == {Codec.GOMPRESSO_BYTE}
+    with pytest.raises(gompfs.OptionError, match="unknown purpose"):
+        gompfs.pack_archive([tmp_path / "file"], tmp_path / "d.gomp", purpose="fun")
 
 
 def test_the_target_stays_as_it_is_after_an_error(tmp_path: Path) -> None:

@@ -69,9 +69,9 @@ def nuls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = random.Random(11)
     ends = (b"foo\n", b"\n")
     lines = [b"%d " % number + b"text " * rng.randrange(1, 40) + rng.choice(ends) for number in range(9000)]
-    text = b"".join(rng.choices(lines, k=180_000))[: (16 << 20) + 12_345]
     for number, offset in enumerate([-70_000, -30_000, -1, 0, 1, 9_000, 40_000, 300_000, None]):
-        content = bytearray(text)
+        # not the same text for all: that would be stored once
+        content = bytearray(b"".join(rng.choices(lines, k=180_000))[: (16 << 20) + 12_345])
         searched = len(content)
         if offset is not None:
             content[(number + 1) * PIECE + offset] = 0

@@ -40,7 +40,7 @@ void bind_index_blocks(nanobind::module_& index);
 void bind_file_loader(nanobind::module_& sources);
 void bind_large_files(nanobind::module_& sources);
 void bind_loaded_files(nanobind::module_& sources);
-void bind_tree_content(nanobind::module_& sources);
+void bind_tree_size(nanobind::module_& sources);
 
 // gompfs._native.blocks
 void bind_block_reader(nanobind::module_& blocks);

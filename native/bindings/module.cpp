@@ -65,7 +65,7 @@ NB_MODULE(_native, module) {
                           {gompfs::bind_index_columns, gompfs::bind_index_blocks});
     gompfs::add_submodule(module, "sources", "Local files and directories, for packing.",
                           {gompfs::bind_loaded_files, gompfs::bind_file_loader,
-                           gompfs::bind_large_files, gompfs::bind_tree_content});
+                           gompfs::bind_large_files, gompfs::bind_tree_size});
     gompfs::add_submodule(
         module, "blocks",
         "Decoded blocks and the files in them. Any number of threads may use its classes.",

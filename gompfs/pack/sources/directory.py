@@ -31,7 +31,7 @@ from gompfs._native.sources import (
     FileLoader,
     LoadedFiles,
     OpenDirectory,
-    TreeContent,
+    size_of_tree,
 )
 from gompfs.errors import PackError, display_path
 from gompfs.pack.sources.base import ArchivedFile, FindArchived, Source, SourceEntry
@@ -262,21 +262,12 @@ class DirectorySource(_LocalSource):
         super().__init__(root, skip_unreadable)
         self._rules = rules or ExcludeRules()
         self._one_file_system = one_file_system
-        self._content: tuple[frozenset[tuple[int, int]], TreeContent] | None = None
 
     @property
     def total_size(self) -> int | None:
-        """The total size of the regular files. The first access walks the tree."""
-        return self._tree_content().size
-
-    def _tree_content(self) -> TreeContent:
-        """Walks the tree, again if other files are to be left out than the last time."""
-        skipped = frozenset(self.skip_inodes)
-        if self._content is None or self._content[0] != skipped:
-            excludes = self._rules.excludes if self._rules else None
-            how = self._one_file_system, sorted(skipped), excludes, _MAX_THREADS
-            self._content = skipped, TreeContent(self._root, *how)
-        return self._content[1]
+        """The total size of the regular files. Each access walks the tree."""
+        excludes = self._rules.excludes if self._rules else None
+        return size_of_tree(self._root, self._one_file_system, sorted(self.skip_inodes), excludes, _MAX_THREADS)
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the root first, then the tree. Raises PackError for an entry that cannot be read."""

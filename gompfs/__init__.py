@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         StatsUnavailableError,
         SymlinkLoopError,
         UnreadableFileError,
-        UnsupportedVersionError,
+        UnsupportedFormatError,
     )
     from gompfs.files import ArchiveFiles
     from gompfs.pack import PackReport
@@ -54,7 +54,7 @@ __all__ = [
     "StatsUnavailableError",
     "SymlinkLoopError",
     "UnreadableFileError",
-    "UnsupportedVersionError",
+    "UnsupportedFormatError",
     "__version__",
     "open",
     "pack_archive",

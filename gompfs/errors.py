@@ -2,7 +2,7 @@
 
     GompfsError
     +-- ArchiveFormatError (ValueError)      the file is not an archive, or its structure is damaged
-    |   +-- UnsupportedVersionError          a format version that this release does not support
+    |   +-- UnsupportedFormatError           a format version, or a feature, that this release does not have
     |   +-- CorruptIndexError                the index does not match its checksum or contradicts itself
     +-- CorruptBlockError (OSError)          one block's bytes are damaged
     +-- EntryNotFoundError (FileNotFoundError)   no entry has this path or inode number
@@ -45,7 +45,7 @@ __all__ = [
     "StatsUnavailableError",
     "SymlinkLoopError",
     "UnreadableFileError",
-    "UnsupportedVersionError",
+    "UnsupportedFormatError",
     "display_path",
     "display_text",
     "is_disk_error",
@@ -128,8 +128,8 @@ class ArchiveFormatError(GompfsError, ValueError):
     """The file is not a gompfs archive, or its structure is damaged."""
 
 
-class UnsupportedVersionError(ArchiveFormatError):
-    """The archive has a format version that this release does not support."""
+class UnsupportedFormatError(ArchiveFormatError):
+    """The archive has a format version, or needs a feature, that this release does not have."""
 
 
 class CorruptIndexError(ArchiveFormatError):

@@ -99,7 +99,7 @@ def _is_possible(link: Link, size: int) -> bool:
 def find_newest(file: ArchiveFile) -> Newest:
     """Returns the last generation of the chain.
 
-    Raises ArchiveFormatError if there is none, UnsupportedVersionError, and CorruptIndexError if both copies of its
+    Raises ArchiveFormatError if there is none, UnsupportedFormatError, and CorruptIndexError if both copies of its
     index are damaged. `gompfs repair` can then go back to the previous generation.
     """
     superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
@@ -171,7 +171,7 @@ def _merged(footers: Sequence[Footer], columns: Sequence[memoryview]) -> memoryv
 
 
 def read_footer(file: ArchiveFile, superblock: Superblock, link: Link, copy: int) -> Footer:
-    """Returns the footer of a copy. Raises CorruptIndexError."""
+    """Returns the footer of a copy. Raises CorruptIndexError, or UnsupportedFormatError if it needs a feature."""
     position = link.position
     begin = position.footer_offset(copy)
     try:
@@ -185,6 +185,7 @@ def read_footer(file: ArchiveFile, superblock: Superblock, link: Link, copy: int
         position.index_size,
     ):
         raise CorruptIndexError("its footer belongs to another index")
+    footer.check_features()
     return footer
 
 

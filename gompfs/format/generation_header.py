@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from gompfs.errors import ArchiveFormatError
 from gompfs.format.record import Record
 
 GENERATION_HEADER_MAGIC = b"\x89GGENER\n"
@@ -38,7 +37,5 @@ class GenerationHeader(NamedTuple):
     @classmethod
     def from_bytes(cls, raw: bytes) -> GenerationHeader:
         """Decode a header. Raises ArchiveFormatError if the bytes are not a valid header."""
-        generation, reserved, uuid, index_offset, index_size, reserved_too = _RECORD.unpack(raw)
-        if reserved or reserved_too:
-            raise ArchiveFormatError("the generation header has impossible fields")
+        generation, _, uuid, index_offset, index_size, _ = _RECORD.unpack(raw)
         return cls(generation, UUID(bytes=uuid), index_offset, index_size)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from gompfs.codec import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE
-from gompfs.errors import ArchiveFormatError, UnsupportedVersionError
+from gompfs.errors import ArchiveFormatError, UnsupportedFormatError
 from gompfs.format.record import Record
 
 SUPERBLOCK_MAGIC = b"\x89GOMPFS\n"
@@ -38,11 +38,11 @@ class Superblock(NamedTuple):
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Superblock:
-        """Decode a superblock. Raises ArchiveFormatError, or UnsupportedVersionError for another format version."""
-        version, block_size, uuid, index_offset, index_size, reserved = _RECORD.unpack(raw)
+        """Decode a superblock. Raises ArchiveFormatError, or UnsupportedFormatError for another format version."""
+        version, block_size, uuid, index_offset, index_size, _ = _RECORD.unpack(raw)
         if version != FORMAT_VERSION:
-            raise UnsupportedVersionError(f"format version {version}; this gompfs reads version {FORMAT_VERSION}")
+            raise UnsupportedFormatError(f"format version {version}; this gompfs reads version {FORMAT_VERSION}")
         power_of_two = block_size & (block_size - 1) == 0
-        if not (MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE and power_of_two) or reserved:
-            raise ArchiveFormatError("the superblock has impossible fields")
+        if not (MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE and power_of_two):
+            raise ArchiveFormatError("the superblock has an impossible block size")
         return cls(block_size, UUID(bytes=uuid), index_offset, index_size)

@@ -11,13 +11,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from gompfs.codec import BLOCK_ALIGNMENT, align
-from gompfs.errors import ArchiveFormatError
+from gompfs.errors import ArchiveFormatError, UnsupportedFormatError
 from gompfs.format.record import Record
 
 FOOTER_MAGIC = b"GOMPEND2"
 FOOTER_SIZE = 96
 NUM_COPIES = 2
 MAX_CHANGES = 64  # indexes of changes in a row
+KNOWN_FEATURES = 0  # bits of Footer.features that this release has
 
 _RECORD = Record(FOOTER_MAGIC, "II16sQQQQQQII", absent="not a footer", damaged="its checksum does not match")
 
@@ -60,7 +61,8 @@ class Footer(NamedTuple):
     `start` is the archive_offset of the generation's header, 0 for the first generation. The columns of the index
     have `columns_size` bytes; their blocks have `index_size`. `previous_footer` is 0 for the first generation. If
     `num_changes` is not 0, the index has only what differs from the index of the generation before; `num_changes`
-    indexes of that kind follow the last whole one, this one included.
+    indexes of that kind follow the last whole one, this one included. Each bit of `features` is a feature that a reader
+    must have.
     """
 
     generation: int
@@ -73,6 +75,7 @@ class Footer(NamedTuple):
     columns_xxh3: int
     previous_footer: int
     num_changes: int = 0
+    features: int = 0
 
     def to_bytes(self) -> bytes:
         """Returns the 96 bytes that are stored in the file."""
@@ -87,15 +90,22 @@ class Footer(NamedTuple):
             self.columns_xxh3,
             self.previous_footer,
             self.num_changes,
-            0,
+            self.features,
         )
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Footer:
         """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
-        generation, copy, uuid, *fields, num_changes, reserved = _RECORD.unpack(raw)
-        footer = cls._make((generation, copy, UUID(bytes=uuid), *fields, num_changes))
+        generation, copy, uuid, *fields, num_changes, features = _RECORD.unpack(raw)
+        footer = cls._make((generation, copy, UUID(bytes=uuid), *fields, num_changes, features))
         is_possible = generation > num_changes <= MAX_CHANGES and copy < NUM_COPIES and footer.columns_size > 0
-        if reserved or not is_possible:
+        if not is_possible:
             raise ArchiveFormatError("it has impossible fields")
         return footer
+
+    def check_features(self) -> None:
+        """Raise UnsupportedFormatError if a feature is needed that this release does not have."""
+        if unknown := self.features & ~KNOWN_FEATURES:
+            numbers = " and ".join(str(bit) for bit in range(unknown.bit_length()) if unknown >> bit & 1)
+            what = f"feature{'' if unknown.bit_count() == 1 else 's'} {numbers}"
+            raise UnsupportedFormatError(f"needs {what}, which this gompfs does not have; a newer gompfs reads it")

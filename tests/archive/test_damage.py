@@ -21,7 +21,7 @@ from gompfs.errors import (
     CorruptBlockError,
     CorruptIndexError,
     GompfsError,
-    UnsupportedVersionError,
+    UnsupportedFormatError,
 )
 from gompfs.verify import verify_archive
 
@@ -182,7 +182,7 @@ class TestFrame:
     def test_another_version(self, archive_copy: Path, version: int) -> None:
         fields = b"\x89GOMPFS\n" + version.to_bytes(4, "little") + archive_copy.read_bytes()[12:56]
         overwrite(archive_copy, 0, fields + xxh3_64_intdigest(fields).to_bytes(8, "little"))
-        with pytest.raises(UnsupportedVersionError) as caught:
+        with pytest.raises(UnsupportedFormatError) as caught:
             Archive(archive_copy)
         assert str(caught.value) == f"{archive_copy}: format version {version}; this gompfs reads version 2"
 

@@ -17,7 +17,7 @@ from xxhash import xxh3_64_intdigest as xxh3
 
 from gompfs.archive import Archive
 from gompfs.codec import Codec
-from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
+from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError, UnsupportedFormatError
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
     SUPERBLOCK_SIZE,
@@ -129,6 +129,41 @@ def test_both_copies_of_the_only_generation_damaged(archive_copy: Path) -> None:
     assert "repair" not in str(caught.value)
     with pytest.raises(ArchiveFormatError, match="no generation can be repaired: both copies"):
         list(repair_archive(archive_copy))
+
+
+@pytest.mark.parametrize("copies", [(0,), (1,), (0, 1)])
+def test_a_feature_that_is_needed(added: Path, copies: tuple[int, ...]) -> None:
+    """Nothing shows an earlier generation instead, or takes the footer for damaged."""
+    position = links_of(added)[-1].position
+    for copy in (0, 1):
+        content = bytearray(added.read_bytes())
+        at = position.footer_offset(copy)
+        if copy in copies:
+            content[at : at + 96] = Footer.from_bytes(content[at : at + 96])._replace(features=1 << 7).to_bytes()
+        else:
+            content[at] ^= 1
+        added.write_bytes(content)
+
+    def read() -> None:
+        with Archive(added) as archive:
+            verify_archive(archive)
+
+    uses = read, lambda: add(added, added.parent / "file-2"), lambda: list(repair_archive(added))
+    for use in uses:
+        with pytest.raises(UnsupportedFormatError) as caught:
+            use()
+        assert str(caught.value) == f"{added}: needs feature 7, which this gompfs does not have; a newer gompfs reads it"
+    assert added.read_bytes() == content
+
+
+def test_reserved_bytes_without_a_feature(added: Path) -> None:
+    """A later release may use those of the superblock and of headers, and says so by a feature if readers must know."""
+    content = bytearray(added.read_bytes())
+    for start, field in ((0, 48), (links_of(added)[-1].start, 12), (links_of(added)[-1].start, 55)):
+        content[start + field] ^= 1
+        content[start + 56 : start + 64] = xxh3(content[start : start + 56]).to_bytes(8, "little")
+    added.write_bytes(content)
+    assert names(added) == {b"file-2", b"file-3"}
 
 
 def test_damage_of_an_earlier_index(added: Path) -> None:

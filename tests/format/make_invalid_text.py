@@ -22,7 +22,7 @@ if __name__ == "__main__":
 
 from archive_builder import BLOCK_SIZE, ArchiveBuilder, StoredPart, position_of, with_generation, with_index
 from both_decoders import frame
-from make_invalid import checked, make_missing, patched, resealed
+from make_invalid import make_missing, patched, resealed
 from oracle.block import build_block as seal
 from oracle.constants import MAX_DICTIONARY_SIZE
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
@@ -108,11 +108,6 @@ def superblock_with(**fields: int) -> bytes:
     return superblock._replace(**fields).to_bytes() + whole[SUPERBLOCK_SIZE:]
 
 
-def superblock_reserved() -> bytes:
-    whole = archive()
-    return checked(patched(whole[:56], 48, b"\1")) + whole[SUPERBLOCK_SIZE:]
-
-
 def generation_with(change: Callable[[GenerationHeader], bytes]) -> bytes:
     """Returns an archive with a second generation, in which `folder` has another name, and which has this header."""
     _, later = builder("UPDATE dirent SET name = x'6c61746572' WHERE ino = 4").content_and_columns()
@@ -135,14 +130,6 @@ def copies_flipped(*copies: int) -> bytes:
 
 def footers_with(**fields: int) -> bytes:
     return with_index(*builder().content_and_columns(), **fields)
-
-
-def footers_reserved() -> bytes:
-    whole = archive()
-    for copy in (0, 1):
-        start = position_of(whole).footer_offset(copy)
-        whole = patched(whole, start, checked(patched(whole[start : start + 88], 80, b"\1")))
-    return whole
 
 
 def copies_that_differ() -> bytes:
@@ -313,12 +300,10 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "superblock-index-at-odd-offset": lambda: superblock_with(
         index_offset=position_of(archive()).index_offset + 8, index_size=position_of(archive()).index_size - 8
     ),
-    "superblock-reserved": superblock_reserved,
     "superblock-checksum": lambda: flipped(archive(), 56),
     "generation-uuid": lambda: generation_with(lambda header: header._replace(uuid=UUID(int=2)).to_bytes()),
     "generation-number": lambda: generation_with(lambda header: header._replace(generation=3).to_bytes()),
     "generation-checksum": lambda: generation_with(lambda header: flipped(header.to_bytes(), 60)),
-    "generation-reserved": lambda: generation_with(lambda header: checked(patched(header.to_bytes()[:56], 48, b"\1"))),
     "generation-incomplete": lambda: generation_with(
         lambda header: header._replace(index_offset=0, index_size=0).to_bytes()
     ),
@@ -329,7 +314,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "copy-1": lambda: copies_flipped(1),
     "both-copies": lambda: copies_flipped(0, 1),
     "copies-that-differ": copies_that_differ,
-    "footer-reserved": footers_reserved,
+    "footer-features": lambda: footers_with(features=1 << 31 | 1),
     "footer-before": lambda: footers_with(previous_footer=64),
     "columns-checksum": lambda: footers_with(columns_xxh3=1),
     "columns-size": lambda: footers_with(columns_size=len(builder().content_and_columns()[1]) - 1),

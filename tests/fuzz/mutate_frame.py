@@ -58,7 +58,7 @@ def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
         "previous",
         "num_changes",
     )
-    name = rng.choice((*names, "reserved"))
+    name = rng.choice((*names, "features"))
     near = rng.choice((1, -1, 16, 4096))
     sound = {"index_offset": end, "columns_size": len(parts.columns), "generation": parts.generation}
     parts.odd_footer[name] = rng.choice((sound.get(name, 0) + near, *EXTREMES))

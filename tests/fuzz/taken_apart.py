@@ -124,12 +124,12 @@ class TakenApart:
             "index_xxh3": xxh3_64_intdigest(self.columns),
             "previous": self.previous,
             "num_changes": 0,
-            "reserved": 0,
+            "features": 0,
         }
         if copy in self.odd_copies:
             fields |= {name: value for name, value in self.odd_footer.items() if name in fields}
-        generation, number, *numbers, num_changes, reserved = fields.values()
-        masked = [*(value & _MASK for value in numbers), num_changes & 0xFFFFFFFF, reserved & 0xFFFFFFFF]
+        generation, number, *numbers, num_changes, features = fields.values()
+        masked = [*(value & _MASK for value in numbers), num_changes & 0xFFFFFFFF, features & 0xFFFFFFFF]
         raw = FOOTER_FIELDS.pack(b"GOMPEND2", generation & 0xFFFFFFFF, number & 0xFFFFFFFF, self.data[16:32], *masked)
         return with_checksum(raw)
 

@@ -196,10 +196,8 @@ def _chain(content: bytes) -> list[tuple[int, int, int]]:
         raw = content[start : start + 64]
         if len(raw) < 64 or xxh3_64_intdigest(raw[:56]) != int.from_bytes(raw[56:], "little"):
             break
-        magic, generation, reserved, uuid, offset, size, reserved_too = HEADER_FIELDS.unpack_from(raw)
+        magic, generation, _, uuid, offset, size, _ = HEADER_FIELDS.unpack_from(raw)
         if magic != b"\x89GGENER\n" or generation != len(found) + 1 or uuid != content[16:32]:
-            break
-        if reserved or reserved_too:
             break
     return found
 
@@ -231,12 +229,16 @@ def _index_of(
         raw = content[begin + rounded : begin + rounded + 96]
         if len(raw) < 96 or xxh3_64_intdigest(raw[:88]) != int.from_bytes(raw[88:], "little"):
             continue
-        *fields, columns_size, columns_xxh3, before, num_changes, reserved = FOOTER_FIELDS.unpack_from(raw)
+        *fields, columns_size, columns_xxh3, before, num_changes, features = FOOTER_FIELDS.unpack_from(raw)
         if fields != [b"GOMPEND2", number, copy, content[16:32], start, begin, size]:
             continue
         if num_changes > 64 or num_changes >= number or expected not in (None, num_changes):
             continue
-        if reserved or before != previous or columns_size > _FREE_SIZE + _MAX_UNPACKING * size:
+        if before != previous:
+            continue
+        if features:
+            raise OracleError("the archive needs a feature")
+        if columns_size > _FREE_SIZE + _MAX_UNPACKING * size:
             continue
         columns = _columns_of(content[begin : begin + size], columns_size)
         if columns and xxh3_64_intdigest(columns) == columns_xxh3:

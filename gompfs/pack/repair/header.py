@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 
-from gompfs.errors import ArchiveFormatError, CorruptIndexError
+from gompfs.errors import ArchiveFormatError
 from gompfs.format import (
     FOOTER_SIZE,
     GENERATION_HEADER_SIZE,
@@ -26,7 +26,6 @@ from gompfs.format import (
     LocalFile,
     Superblock,
     TrailerPosition,
-    read_footer,
 )
 
 _MAX_DAMAGED_BYTES = 2
@@ -42,7 +41,7 @@ def damaged_header_after(file: LocalFile, superblock: Superblock, link: Link) ->
         GenerationHeader.from_bytes(raw)
     except ArchiveFormatError:
         footer = _first_footer_after(file, superblock, link)
-        header = None if footer is None else _header_of(file, superblock, link, footer)
+        header = None if footer is None else _header_of(link, footer)
         return header if header is not None and _num_different(raw, header.to_bytes()) <= _MAX_DAMAGED_BYTES else None
     return None
 
@@ -71,17 +70,13 @@ def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> 
     return None
 
 
-def _header_of(file: LocalFile, superblock: Superblock, link: Link, footer: Footer) -> GenerationHeader | None:
+def _header_of(link: Link, footer: Footer) -> GenerationHeader | None:
     """Returns the header of the generation of `footer` if it follows `link`."""
     position = _position_of(footer)
-    following = Link(footer.generation, link.next_start, position, link.position.footer_offset(NUM_COPIES - 1))
-    if position.index_offset < link.next_start + GENERATION_HEADER_SIZE:
+    links = link.next_start, link.position.footer_offset(NUM_COPIES - 1)
+    if (footer.start, footer.previous_footer) != links or position.index_offset < link.next_start + GENERATION_HEADER_SIZE:
         return None
-    try:
-        read_footer(file, superblock, following, footer.copy)
-    except CorruptIndexError:
-        return None
-    return GenerationHeader(footer.generation, superblock.uuid, position.index_offset, position.index_size)
+    return GenerationHeader(footer.generation, footer.uuid, position.index_offset, position.index_size)
 
 
 def _num_different(some: bytes, others: bytes) -> int:

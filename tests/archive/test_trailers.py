@@ -152,7 +152,8 @@ def test_a_feature_that_is_needed(added: Path, copies: tuple[int, ...]) -> None:
     for use in uses:
         with pytest.raises(UnsupportedFormatError) as caught:
             use()
-        assert str(caught.value) == f"{added}: needs feature 7, which this gompfs does not have; a newer gompfs reads it"
+        needed = "needs feature 7, which this gompfs does not have; a newer gompfs reads it"
+        assert str(caught.value) == f"{added}: {needed}"
     assert added.read_bytes() == content
 
 

@@ -73,8 +73,8 @@ def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> 
 def _header_of(link: Link, footer: Footer) -> GenerationHeader | None:
     """Returns the header of the generation of `footer` if it follows `link`."""
     position = _position_of(footer)
-    links = link.next_start, link.position.footer_offset(NUM_COPIES - 1)
-    if (footer.start, footer.previous_footer) != links or position.index_offset < link.next_start + GENERATION_HEADER_SIZE:
+    is_next = (footer.start, footer.previous_footer) == (link.next_start, link.position.footer_offset(NUM_COPIES - 1))
+    if not is_next or position.index_offset < link.next_start + GENERATION_HEADER_SIZE:
         return None
     return GenerationHeader(footer.generation, footer.uuid, position.index_offset, position.index_size)
 

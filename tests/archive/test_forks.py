@@ -403,7 +403,7 @@ def test_a_fork_does_not_wait_forever_for_a_busy_lock() -> None:
         started = time.monotonic()
         for _ in range(10):
             assert run_in_child(lambda: lock.__enter__()) == "None"
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 60
 
 
 def test_a_signal_is_not_lost_when_an_object_dies() -> None:

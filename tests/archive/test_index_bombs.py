@@ -32,7 +32,7 @@ def run_in_bounds(arguments: list[str], cwd: Path) -> subprocess.CompletedProces
         resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
 
     return subprocess.run(
-        [sys.executable, "-m", "gompfs", *arguments], cwd=cwd, timeout=20, capture_output=True, text=True,
+        [sys.executable, "-m", "gompfs", *arguments], cwd=cwd, timeout=60, capture_output=True, text=True,
         errors="replace", preexec_fn=bound, check=False,
     )  # fmt: skip
 

@@ -439,4 +439,4 @@ def test_a_chain_of_many_generations(tmp_path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(CorruptIndexError, match="both copies"):
         Archive(tmp_path / "a.gomp")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60

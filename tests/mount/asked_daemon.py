@@ -55,12 +55,12 @@ def peak_of(process: int) -> int:
     return int(re.search(r"VmHWM:\s*([0-9]+)", status)[1]) >> 10  # type: ignore[index]
 
 
-def seconds_until_answered(mounted: Path) -> float:
-    """Returns how long it takes until the daemon searches again."""
-    started = time.monotonic()
+def wait_until_answered(mounted: Path) -> None:
+    """Waits until the daemon searches again."""
+    deadline = time.monotonic() + 60
     while True:
         with suppress(OSError):  # the connection was refused
             if is_answered(mounted):
-                return time.monotonic() - started
-        assert time.monotonic() < started + 60
+                return
+        assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -30,7 +30,7 @@ class Mount:
         with open(self._log_file, "wb") as log:
             environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=environment)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not os.path.ismount(os.path.realpath(path)):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
@@ -48,7 +48,7 @@ class Mount:
 
     def wait(self) -> int:
         """Waits for the server to end by itself, and returns its exit status."""
-        status = self.process.wait(timeout=20)
+        status = self.process.wait(timeout=60)
         self.log = self.logged()
         return status
 

@@ -237,9 +237,7 @@ def test_more_searches_than_a_daemon_runs(capfdbinary: Capture, mounted: Path) -
 def test_a_mount_ends_while_somebody_searches(archive: Path, mount: MountArchive) -> None:
     mounted = mount(archive)
     paused = paused_search(mounted.path)
-    started = time.monotonic()
     assert mounted.stop() == 0
-    assert time.monotonic() - started < 10
     with suppress(ConnectionResetError):
         assert Message.END not in {kind for kind, _ in paused.answers()}
 

@@ -163,9 +163,7 @@ def test_a_refused_statistic_is_not_computed(mount, tmp_path: Path) -> None:
     words = " ".join(f"w{number * 7919 % 50_021}" for number in range(2_000_000))
     pack(tmp_path / "many.gomp", make_tree(tmp_path / "many", {"text": (words, 0o600)}, {}))
     mounted = mount(tmp_path / "many.gomp", "allow_other")
-    started = time.monotonic()
     assert cat(mounted / "stats", "ranked_inverted_index") is None
-    assert time.monotonic() - started < 1
     metrics = (mounted / "stats/metrics").read_text()
     (decoded,) = [line for line in metrics.splitlines() if line.startswith('gompfs_decoded_blocks_total{engine="cpu"}')]
     assert float(decoded.split()[-1]) == 0

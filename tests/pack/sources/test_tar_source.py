@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -358,7 +357,6 @@ class TestDamage:
             fields[148:156] = b" " * 8
             data[header + 148 : header + 156] = b"%06o\0 " % sum(fields)
         path = Path(tempfile_for(bytes(data)))
-        started = time.monotonic()
         try:
             list_source(open_source(path))
         except PackError as error:
@@ -368,7 +366,6 @@ class TestDamage:
         finally:
             path.unlink()
         assert str(path) in message
-        assert time.monotonic() - started < 5
 
 
 def tempfile_for(data: bytes) -> str:

@@ -21,10 +21,11 @@ def repair_command(archive: str, *, dry_run: bool, discard: bool, quiet: bool) -
     """Repair the end of ARCHIVE after damage or an interrupted add.
 
     Every pack and add ends with two copies of an index; together with the blocks before them they are a generation.
-    Repair writes a damaged copy again from the other one. If one or two bytes of the header of a generation are
-    damaged, repair writes the header again. Then repair cuts off all bytes after the newest intact generation and
-    saves them in ARCHIVE.cut; `cat ARCHIVE.cut >> ARCHIVE` puts them back. So if both copies of the newest index are
-    damaged, ARCHIVE goes back to its state before the last add. An archive whose end is intact is not changed.
+    Repair writes a damaged copy again from the other one, or both again if different bytes of them are damaged. If one
+    or two bytes of the header of a generation are damaged, repair writes the header again. Then repair cuts off all
+    bytes after the newest intact generation and saves them in ARCHIVE.cut; `cat ARCHIVE.cut >> ARCHIVE` puts them back.
+    So if the newest index is lost, ARCHIVE goes back to its state before the last add. An archive whose end is intact
+    is not changed.
 
     Blocks are neither checked nor repaired: `gompfs verify` lists damaged blocks.
     """

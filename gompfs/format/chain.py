@@ -148,7 +148,9 @@ def _read_intact_copy(
         except CorruptIndexError as error:
             damages.append(f"{where}: {error.message}")
     which = "the index" if num_changes is None else f"the index of generation {link.generation}, which is needed,"
-    hint = f"; gompfs repair goes back to generation {link.generation - 1}" if link.generation > 1 else ""
+    hint = "; gompfs repair may mend it"
+    if link.generation > 1:
+        hint += f", or goes back to generation {link.generation - 1}"
     raise CorruptIndexError(f"both copies of {which} are damaged: {damages[-1]}{hint}")
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.format import (
@@ -27,16 +28,17 @@ from gompfs.format import (
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.new_file import naming
 from gompfs.pack.repair.cut_off import Leftover, cut_off
+from gompfs.pack.repair.damaged_copies import index_from_both
 from gompfs.pack.repair.header import damaged_header_after, write_header
 
 
 def repair_archive(archive: Path, *, dry_run: bool = False, discard: bool = False) -> Iterator[str]:
     """Repair the end of the archive. Yields a line for each defect, with what was done; nothing if there is no defect.
 
-    A damaged copy of an index is written again from the other copy, and a header of which one or two bytes are damaged
-    from the footers. All bytes after the newest intact generation are moved to the file ARCHIVE.cut, or dropped if
-    `discard` is set. With `dry_run`, nothing is changed. Raises PackError, and ArchiveFormatError if no generation can
-    be repaired.
+    A damaged copy of an index is written again from the other copy, or both from their intact bytes, and a header of
+    which one or two bytes are damaged from the footers. All bytes after the newest intact generation are moved to the
+    file ARCHIVE.cut, or dropped if `discard` is set. With `dry_run`, nothing is changed. Raises PackError, and
+    ArchiveFormatError if no generation can be repaired.
     """
     kept = None if discard else archive.with_name(archive.name + ".cut")
     with naming(archive), locked_archive(archive, to_write=not dry_run) as descriptor:
@@ -53,16 +55,15 @@ def _repair(descriptor: int, kept: Path | None, *, dry_run: bool) -> Iterator[st
         if isinstance(link, str):
             yield link
             continue
-        footers = [_intact_footer(file, superblock, link, copy) for copy in range(NUM_COPIES)]
-        intact = next(filter(None, footers), None)
-        if intact is None or intact.num_changes not in (0, num_changes + 1):
+        intact, damaged_copies = _index_of(file, superblock, link)
+        if intact is None or intact.footer.num_changes not in (0, num_changes + 1):
             is_whole = intact is not None
             damaged = "an index that it needs is damaged" if is_whole else "both copies of its index are damaged"
             num_changes = -1
             continue
-        num_changes = intact.num_changes
+        num_changes = intact.footer.num_changes
         newest, damaged = link, None
-        for copy in (copy for copy, footer in enumerate(footers) if footer is None):
+        for copy in damaged_copies:
             if not dry_run:
                 _write_again(descriptor, link, intact, copy)
             done = "would be" if dry_run else "was"
@@ -95,23 +96,34 @@ def _walk_and_complete(descriptor: int, superblock: Superblock, *, dry_run: bool
             return
 
 
-def _intact_footer(file: LocalFile, superblock: Superblock, link: Link, copy: int) -> Footer | None:
-    """Returns the footer of a copy of an index if the copy is intact."""
-    try:
-        footer = read_footer(file, superblock, link, copy)
-        read_copy(file, footer)
-    except CorruptIndexError:
-        return None
-    return footer
+class _Index(NamedTuple):
+    """The stored index of a generation, and a footer that describes it."""
+
+    footer: Footer
+    blocks: bytes
 
 
-def _write_again(descriptor: int, link: Link, intact: Footer, copy: int) -> None:
-    """Write a copy of an index from the intact one, and sync it."""
+def _index_of(file: LocalFile, superblock: Superblock, link: Link) -> tuple[_Index | None, list[int]]:
+    """Returns the index of a generation, or None if it is lost, and which of its copies are damaged."""
+    intact, damaged = None, []
+    for copy in range(NUM_COPIES):
+        try:
+            footer = read_footer(file, superblock, link, copy)
+            read_copy(file, footer)
+            intact = _Index(footer, read_range(file, footer.index_offset, footer.index_size))
+        except CorruptIndexError:
+            damaged.append(copy)
+    if intact is None and (found := index_from_both(file, superblock, link)):
+        intact = _Index(*found)
+    return intact, damaged
+
+
+def _write_again(descriptor: int, link: Link, index: _Index, copy: int) -> None:
+    """Write a copy of an index, and sync it."""
     position = link.position
-    blocks = read_range(LocalFile(descriptor), intact.index_offset, intact.index_size)
-    footer = intact._replace(copy=copy, index_offset=position.copy_offset(copy))
-    padding = bytes(position.footer_offset(copy) - position.copy_offset(copy) - len(blocks))
+    footer = index.footer._replace(copy=copy, index_offset=position.copy_offset(copy))
+    padding = bytes(position.footer_offset(copy) - position.copy_offset(copy) - len(index.blocks))
     with open(descriptor, "r+b", closefd=False) as file:
         file.seek(position.copy_offset(copy))
-        file.write(blocks + padding + footer.to_bytes())
+        file.write(index.blocks + padding + footer.to_bytes())
     os.fsync(descriptor)

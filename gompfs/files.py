@@ -87,11 +87,12 @@ class ArchiveFiles:
         return f"<{type(self).__name__} of the {state} {self._archive.path!r}>"
 
     def sqlite(self) -> sqlite3.Connection:
-        """Returns a connection that reads a copy of the index as a SQLite database in memory, which the caller closes.
+        """Returns a connection that reads a copy of the index as a SQLite database, which the caller closes.
 
+        It is in memory or, if it is large, in a temporary file.
         Its tables, such as `inode` and `dirent`, are those of docs/format.md, section 3.
         """
-        return connect(self.archive.index_image())
+        return connect(self.archive.index_columns())
 
     def exists(self, path: AnyPath) -> bool:
         """Returns whether a path exists; False for a dangling symbolic link."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+from gompfs._native.index import columns_of
 
 GROUPS = {
     "meta": ("key", "value"),
@@ -96,3 +99,14 @@ def numbers(*values: int) -> bytes:
 def signed(*values: int) -> bytes:
     """Returns a column of signed numbers."""
     return numbers(*(2 * value if value >= 0 else -2 * value - 1 for value in values))
+
+
+def columns_of_image(image: bytes | memoryview) -> tuple[bytes, list[int]]:
+    """Returns the columns for the tables in a SQLite image, and where each of them ends."""
+    descriptor = os.memfd_create("image")
+    try:
+        os.write(descriptor, image)
+        columns, ends = columns_of(descriptor)
+    finally:
+        os.close(descriptor)
+    return bytes(columns), ends

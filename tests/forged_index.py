@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from column_groups import columns_of_image
 from xxhash import xxh3_64_intdigest
 
-from gompfs._native.index import columns_of
 from gompfs.format import (
     NUM_COPIES,
     SUPERBLOCK_SIZE,
@@ -49,7 +49,7 @@ def forge_index(archive: Path, *statements: str) -> None:
 
 def replace_index(archive: Path, image: bytes) -> None:
     """Replaces the index by the rows of a SQLite image."""
-    columns, ends = columns_of(image)
+    columns, ends = columns_of_image(image)
     replace_stored_index(archive, encode_columns(columns, ends, least_stored_size(columns)), columns)
 
 

@@ -26,7 +26,7 @@ from gompfs.errors import (
 )
 from gompfs.forks import call_in_child
 from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, read_columns
-from gompfs.index.image import build_image
+from gompfs.index.image import image_file
 from gompfs.index.reader import IndexReader
 from gompfs.model import (
     Extent,
@@ -38,6 +38,8 @@ from gompfs.model import (
 
 if TYPE_CHECKING:
     from gompfs._native.index import FileRows
+
+_IMAGE_PIECE = 1 << 20
 
 
 class Archive(Entries):
@@ -179,11 +181,21 @@ class Archive(Entries):
 
     def file_rows(self) -> FileRows:
         """Returns the names, regular files and extents of the index. Raises CorruptIndexError."""
-        return self.index.file_rows(self._columns or read_columns(self._file, self.index_footers))
+        return self.index.file_rows(self.index_columns())
 
-    def index_image(self) -> memoryview:
-        """Returns the bytes of a SQLite database with the rows of the index. Raises CorruptIndexError."""
-        return build_image(self._columns or read_columns(self._file, self.index_footers))
+    def index_columns(self) -> Buffer:
+        """Returns the columns of the index. Raises CorruptIndexError."""
+        return self._columns or read_columns(self._file, self.index_footers)
+
+    def index_image(self) -> Iterator[bytes]:
+        """Yields the bytes of a SQLite database with the rows of the index, in pieces. Raises CorruptIndexError.
+
+        They are written to a temporary file first. Raises OSError if the disk is full.
+        """
+        with image_file(self.index_columns()) as file:
+            file.seek(0)
+            while piece := file.read(_IMAGE_PIECE):
+                yield piece
 
     def _inherit(self) -> None:
         """Prepare for use in a child of a fork: drop all state of the parent's threads. The file stays open."""

@@ -42,10 +42,9 @@ def info_command(archive: str, *, as_json: bool, database: str | None, force: bo
 
 def _write_index(archive: Archive, target: str, *, force: bool) -> None:
     """Write the index as a SQLite database. Raises GompfsError if the file exists, unless `force` is set."""
-    image = archive.index_image()
     try:
         with open(target, "wb" if force else "xb") as file:
-            file.write(image)
+            file.writelines(archive.index_image())
     except FileExistsError:
         raise GompfsError("the file exists; use --force to replace it", path=target) from None
 

@@ -27,7 +27,7 @@ _LEAST_IN_BLOCK = 1 << 16  # bytes: smaller columns share a block, since a block
 _FREE_SIZE, _MAX_UNPACKING = 1 << 20, 256  # limits of what a stored index becomes: docs/format.md, section 3
 
 
-def encode_columns(columns: bytes, ends: Sequence[int], least: int = 0) -> bytes:
+def encode_columns(columns: Buffer, ends: Sequence[int], least: int = 0) -> bytes:
     """Returns the blocks of an index, each on a multiple of 16, without padding after the last.
 
     `ends` are the positions at which columns end. A block does not mix large columns with others, whose bytes have
@@ -42,10 +42,11 @@ def encode_columns(columns: bytes, ends: Sequence[int], least: int = 0) -> bytes
     return first + bytes(-len(first) % BLOCK_ALIGNMENT) + rest if rest else first
 
 
-def _blocks(columns: bytes, ranges: Iterable[tuple[int, int]], codec: Codec) -> bytes:
+def _blocks(columns: Buffer, ranges: Iterable[tuple[int, int]], codec: Codec) -> bytes:
     pieces = []
+    view = memoryview(columns)
     for begin, end in ranges:
-        content, level, eliminates = columns[begin:end], _OPTIONS.level, _OPTIONS.dependency_elimination
+        content, level, eliminates = view[begin:end], _OPTIONS.level, _OPTIONS.dependency_elimination
         for block, _, _ in _codec.encode_blocks(content, MAX_BLOCK_SIZE, codec, level, eliminates, default_threads()):
             pieces += [block, bytes(-len(block) % BLOCK_ALIGNMENT)]
     return b"".join(pieces[:-1])

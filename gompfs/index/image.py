@@ -7,9 +7,11 @@ An archive stores columns, which are untrusted input. C++ checks them, and write
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
 
-from gompfs._native.index import image_of
+from gompfs._native.index import image_of, write_image_of
 from gompfs.codec.block import Buffer
 from gompfs.errors import CorruptIndexError
 from gompfs.forks import ForkLock
@@ -17,13 +19,22 @@ from gompfs.index.schema import tables
 
 # The exceptions that sqlite3 raises for values that it cannot hold or return.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError)
-_MAX_IN_MEMORY = 0x7FFFFEFF  # the largest allocation of SQLite, in bytes
+_MAX_IN_MEMORY = 64 << 20  # bytes of an image
+_PAGES_OF_COLUMNS = 3  # an image has about as many bytes for each byte of the columns
 
 
 def build_image(columns: Buffer) -> memoryview:
     """Returns the SQLite image for the columns of an index. Raises CorruptIndexError if they are damaged."""
     try:
         return image_of(columns, tables())
+    except ValueError as error:
+        raise CorruptIndexError(f"the index is damaged: {error}") from None
+
+
+def write_image(columns: Buffer, descriptor: int) -> None:
+    """Write that image to an empty file. Little of it is in memory. Raises OSError, too."""
+    try:
+        write_image_of(columns, tables(), descriptor)
     except ValueError as error:
         raise CorruptIndexError(f"the index is damaged: {error}") from None
 
@@ -39,13 +50,11 @@ class IndexImage:
         self._archive = archive
         self._lock = ForkLock()
         try:
-            image = build_image(columns)
+            with self._lock:
+                self._connection = connect(columns)
         except CorruptIndexError as error:
             error.archive = archive
             raise
-        try:
-            with self._lock:
-                self._connection = connect(image)
         except _SQLITE_ERRORS as error:
             raise self.error(str(error)) from None
 
@@ -67,28 +76,35 @@ class IndexImage:
         return CorruptIndexError(f"the index is damaged: {reason}", archive=self._archive)
 
 
-def connect(image: Buffer) -> sqlite3.Connection:
-    """Returns a connection that reads a copy of `image`: in memory or, if it is too large for SQLite, in a file.
+def connect(columns: Buffer) -> sqlite3.Connection:
+    """Returns a connection that reads the image for `columns`: in memory or, if it is large, in a temporary file.
 
-    Raises sqlite3.Error, MemoryError, or OSError if the disk is full.
+    Raises CorruptIndexError if the columns are damaged, sqlite3.Error, MemoryError, or OSError if the disk is full.
     """
-    if len(image) > _MAX_IN_MEMORY:
-        return _connect_to_file(image)
+    if _PAGES_OF_COLUMNS * len(columns) > _MAX_IN_MEMORY:
+        return _connect_to_file(columns)
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-    connection.deserialize(image)
+    connection.deserialize(build_image(columns))
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
-def _connect_to_file(image: Buffer) -> sqlite3.Connection:
-    """Returns a connection that reads a temporary file without a name. Raises OSError if the disk is full."""
-    import tempfile  # here, since hardly any image is as large, and a mount starts faster without it
+def _connect_to_file(columns: Buffer) -> sqlite3.Connection:
+    """Returns a connection that reads a temporary file without a name."""
     from urllib.parse import quote
 
-    with tempfile.NamedTemporaryFile(prefix="gompfs-", suffix=".sqlite") as file:
-        file.write(image)
-        file.flush()
+    with image_file(columns) as file:
         uri = f"file:{quote(file.name)}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
         connection.execute("PRAGMA schema_version")  # opens the file, before it is unlinked
     return connection
+
+
+@contextmanager
+def image_file(columns: Buffer) -> Iterator[IO[bytes]]:
+    """A temporary file with the image for `columns`. Raises OSError if the disk is full, or as write_image does."""
+    import tempfile  # here, since most archives have small indexes, and a mount starts faster without it
+
+    with tempfile.NamedTemporaryFile(prefix="gompfs-", suffix=".sqlite") as file:
+        write_image(columns, file.fileno())
+        yield file

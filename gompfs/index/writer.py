@@ -16,7 +16,6 @@ import numpy as np
 import sqlite_utils
 
 from gompfs._native.index import consecutive_offsets
-from gompfs.codec.block import Buffer
 from gompfs.index.schema import script
 from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
 
@@ -63,17 +62,16 @@ class IndexWriter:
     A thread inserts most rows, while the caller collects the next. An error of its own is raised by the next call that
     writes. Statements run in the order of the calls, so the file does not depend on the thread.
 
-    `base` is the index image to extend, for `add`.
+    A file that is not empty has an image already, which is extended, for `add`.
     """
 
-    def __init__(self, path: Path, base: Buffer | None = None) -> None:
-        if base is not None:
-            path.write_bytes(base)
+    def __init__(self, path: Path) -> None:
+        is_new = not path.stat().st_size
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
         self._connection.folder = str(path.parent)
         self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         self._database = sqlite_utils.Database(self._connection)
-        if base is None:
+        if is_new:
             self._connection.executescript(script())
         self._connection.execute("BEGIN")
         self._inodes: list[tuple[object, ...]] = []

@@ -6,7 +6,7 @@ The statistics are imported when a virtual file is first used: importing them wo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from gompfs._native.fuse import ServedArchive
@@ -17,11 +17,11 @@ from gompfs.mount.metrics import metrics
 from gompfs.mount.pattern_files import PATTERN_DIRECTORIES, PatternReport, is_pattern_file
 from gompfs.statistics.answering import Answering
 from gompfs.statistics.grammar_cache import GrammarCache
+from gompfs.statistics.report import Report
 
 if TYPE_CHECKING:
     from gompfs.mount.search_service import SearchService
     from gompfs.statistics.formats import Format
-    from gompfs.statistics.report import Report
 
 METRICS = b"metrics"
 METRICS_JSON = b"metrics.json"
@@ -35,6 +35,20 @@ VOLATILE = frozenset({INFO, METRICS, METRICS_JSON})
 """The virtual files whose content changes while the archive is mounted."""
 OF_NO_FILE = frozenset({README, INFO, METRICS, METRICS_JSON})
 """The virtual files that say nothing about the content or the names of files."""
+
+
+class IndexReport(Report):
+    """The index as a SQLite database."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    @property
+    def size(self) -> None:
+        """See Report.size."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._archive.index_image()
 
 
 class VirtualContent:
@@ -70,7 +84,7 @@ class VirtualContent:
 
             return FixedReport(readme())
         if name == INDEX:
-            return FixedReport(bytes(self._archive.index_image()))
+            return IndexReport(self._archive)
         if name == METRICS:
             return FixedReport(metrics(self._archive, self._served, self.answering).as_text())
         if name == METRICS_JSON:

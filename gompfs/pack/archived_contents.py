@@ -109,9 +109,9 @@ class ArchivedContents:
         if not files:
             return
         digests = self._files.archive.blocks.reader.hash_files(files, self._num_threads)
-        for (ino, size), sha256 in zip(files, digests, strict=True):
-            if isinstance(sha256, bytes) and self._known.find(size, sha256) is None:
-                self._known.add(size, sha256, Place.ARCHIVE, ino)
+        for (ino, _), sha256 in zip(files, digests, strict=True):
+            if isinstance(sha256, bytes) and self._known.find(sha256) is None:
+                self._known.add(sha256, Place.ARCHIVE, ino)
 
 
 class _Candidates:

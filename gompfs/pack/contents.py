@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from array import array
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
 from gompfs._native.sources import KnownContents, LoadedFiles, PieceHashes, Place
@@ -72,14 +70,13 @@ class ContentWriter:
         self._options = options
         self._block_size = block_size
         self._first_block = first_block
-        self._known = KnownContents()
+        self._known = KnownContents(tempfile.gettempdir())
         self._large = LargeContents()  # contents of more than MAX_WHOLE_SIZE bytes
         self._archived_files = archived
         self._archived = self._large_archived = None
         if archived is not None:
             self._archived = ArchivedContents(archived, self._known, engine.num_threads)
             self._large_archived = LargeArchivedContents(archived)
-        self._text_files = array("Q")  # of each file in text: its inode number, and the number of the text file
         part_size = options.part_size
         self._text: TextParts | None = None
         if options.text_as_grammar:
@@ -106,7 +103,7 @@ class ContentWriter:
         self.num_duplicates += placed.num_duplicates
         if text is not None:
             text.add_contents(placed.new_in_text)
-            self._text_files.extend(chain.from_iterable(placed.in_text))
+            text.add_inodes(placed.in_text)
         self._index.add_binary_files(placed.binary)
         self._stream.append_contents(placed.new_in_stream)
         start = self._first_block * self._block_size
@@ -161,7 +158,7 @@ class ContentWriter:
             self._text.finish()
             # Parts of text follow the last block of the stream.
             start = self._first_block * self._block_size + self._stream.address
-            for rows in self._text.extent_rows(self._text_files, start):
+            for rows in self._text.extent_rows(start):
                 self._index.add_extent_rows(rows)
             blocks += self._write_text(self._text, parts)
         self._index.add_segment(segment, self._first_block, blocks, parts)
@@ -219,31 +216,31 @@ class ContentWriter:
             self.warnings.append(f"{display_path(entry.path)}: file changed as we read it")
             content = content[: entry.size]
         known = None
-        key = (len(content), entry.sha256 or hashlib.sha256(content).digest())
+        sha256 = entry.sha256 or hashlib.sha256(content).digest()
         if content:
-            known = self._find_whole(entry.path, key)
+            known = self._find_whole(entry.path, len(content), sha256)
         if known is None or known[0] is not Place.ARCHIVE:
             text = self._text if self._note_kind(ino, content) else None
         if known is not None:
             self._refer_to_known(ino, known)
         elif content:
             known = self._store_whole(content, text)
-            self._known.add(*key, *known)
+            self._known.add(sha256, *known)
             self._refer(ino, *known)
         return len(content)
 
-    def _find_whole(self, path: bytes, key: tuple[int, bytes]) -> tuple[Place, int] | None:
+    def _find_whole(self, path: bytes, size: int, sha256: bytes) -> tuple[Place, int] | None:
         """Returns where a content of a size and a hash is stored, or None. The archive is searched for it."""
         if self._archived is not None:
-            self._archived.allow_for(key[0])
-        known = self._known.find(*key)
+            self._archived.allow_for(size)
+        known = self._known.find(sha256)
         if known is None and self._archived is not None:
             directory, _, name = path.rpartition(b"/")
-            self._archived.look_up(directory, [(name, key[0])])
-            known = self._known.find(*key)
+            self._archived.look_up(directory, [(name, size)])
+            known = self._known.find(sha256)
             if known is None:
-                self._archived.look_up_sizes([key[0]])
-                known = self._known.find(*key)
+                self._archived.look_up_sizes([size])
+                known = self._known.find(sha256)
         if self._archived is not None and known is not None and known[0] is Place.ARCHIVE:
             self._archived.note_found(known[1])
         return known
@@ -329,9 +326,7 @@ class ContentWriter:
     def _find_in_segment(self, entry: SourceEntry) -> tuple[Place, int] | None:
         if entry.size > MAX_WHOLE_SIZE:
             return self._large.find(entry)
-        if not self._known.has_size(entry.size):
-            return None
-        return self._known.find(entry.size, hashlib.sha256(entry.read_all()).digest())
+        return self._known.find(hashlib.sha256(entry.read_all()).digest())
 
     # Extents
 
@@ -357,7 +352,8 @@ class ContentWriter:
         """Give a file a content that is stored; see KnownContents."""
         match place:
             case Place.TEXT:
-                self._text_files.extend((ino, where))
+                assert self._text is not None
+                self._text.add_inodes([(ino, where)])
             case Place.STREAM:
                 self._index.add_extents(ino, self._extents(0, where))
             case _:

@@ -14,6 +14,7 @@ from xxhash import xxh3_64_intdigest
 from gompfs._native.index import changes_between
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_ALIGNMENT
+from gompfs.codec.block import Buffer
 from gompfs.engine import select_engine
 from gompfs.errors import GompfsError, PackError
 from gompfs.format import (
@@ -30,7 +31,6 @@ from gompfs.format import (
     find_newest,
     least_stored_size,
 )
-from gompfs.index.image import build_image
 from gompfs.index.writer import IndexWriter
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.new_file import TemporaryIndex, naming
@@ -76,7 +76,7 @@ def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[
         try:
             base.index.check_before_adding()
             with (
-                TemporaryIndex(build_image(newest.columns)) as index,
+                TemporaryIndex(newest.columns) as index,
                 open(descriptor, "ab", buffering=BUFFER_SIZE, closefd=False) as end,
             ):
                 writer = BlockWriter(end, newest.size)
@@ -127,13 +127,13 @@ class StoredIndex(NamedTuple):
     num_changes: int
 
 
-def store_index(columns: bytes, ends: Sequence[int], num_changes: int = 0) -> StoredIndex:
+def store_index(columns: Buffer, ends: Sequence[int], num_changes: int = 0) -> StoredIndex:
     """Returns an index of columns, of which `ends` are the ends. `num_changes` is that of Footer."""
     least = least_stored_size(columns, is_changes=num_changes > 0)
     return StoredIndex(encode_columns(columns, ends, least), len(columns), xxh3_64_intdigest(columns), num_changes)
 
 
-def _stored_index(newest: Newest, columns: bytes, ends: Sequence[int]) -> StoredIndex:
+def _stored_index(newest: Newest, columns: Buffer, ends: Sequence[int]) -> StoredIndex:
     """Returns what is stored of the index that follows `newest`: the changes, or the whole index.
 
     All changes since the last whole index are not larger than that, so that opening an archive reads a limited number

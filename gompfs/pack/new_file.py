@@ -19,6 +19,7 @@ from typing import Self
 from gompfs._native.index import columns_of
 from gompfs.codec.block import Buffer
 from gompfs.errors import GompfsError, PackError
+from gompfs.index.image import write_image
 from gompfs.index.writer import IndexWriter
 
 _INDEX_PREFIX = "gompfs-index-"
@@ -166,13 +167,15 @@ class TemporaryIndex:
     """A new index, which `writer` writes to an unlinked file in $TMPDIR."""
 
     def __init__(self, base: Buffer | None = None) -> None:
-        """`base` is the index image to extend. Raises OSError, which names the folder."""
+        """`base` are the columns of the index to extend. Raises OSError, which names the folder."""
         folder = tempfile.gettempdir()
         try:
             _remove_stale(Path(folder), rf"{_INDEX_PREFIX}[a-z0-9_]{{8}}")
             self._descriptor, name = _create_locked(partial(tempfile.mkstemp, prefix=_INDEX_PREFIX))
             try:
-                self.writer = IndexWriter(Path(name), base)
+                if base is not None:
+                    write_image(base, self._descriptor)
+                self.writer = IndexWriter(Path(name))
             except BaseException:
                 os.close(self._descriptor)
                 raise
@@ -190,11 +193,10 @@ class TemporaryIndex:
         self.writer.abandon()
         os.close(self._descriptor)
 
-    def finish(self) -> tuple[bytes, list[int]]:
+    def finish(self) -> tuple[Buffer, list[int]]:
         """Finish the index. Returns its columns, and where each of them ends."""
         self.writer.finish()
-        with open(self._descriptor, "rb", closefd=False) as file:
-            return columns_of(file.read())
+        return columns_of(self._descriptor)
 
 
 def _create_locked(create: Callable[[], tuple[int, str]]) -> tuple[int, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from gompfs.codec.block import Buffer
 from gompfs.engine import Engine
 from gompfs.errors import PackError
 from gompfs.format import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
@@ -140,6 +141,7 @@ def _write_archive(
         dictionary = choose if may_have_dictionary(options, engine) else None
         builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size, dictionary=dictionary)
         report = _write_segment(builder, sources, progress)
+        del builder  # its memory, for paths and contents
         purpose = {} if options.purpose is None else {"for": options.purpose}
         index.writer.set_meta({"words": options.words, **purpose})
         superblock = _write_first_index(writer, *index.finish(), options)
@@ -147,7 +149,7 @@ def _write_archive(
     return report
 
 
-def _write_first_index(writer: BlockWriter, columns: bytes, ends: list[int], options: PackOptions) -> Superblock:
+def _write_first_index(writer: BlockWriter, columns: Buffer, ends: list[int], options: PackOptions) -> Superblock:
     """Write the trailers of a new archive. Returns its superblock."""
     writer.digest.update(columns)
     superblock = Superblock(options.block_size, UUID(bytes=writer.digest.digest()), index_offset=0, index_size=0)

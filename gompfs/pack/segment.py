@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import stat
+import tempfile
 from typing import TYPE_CHECKING
 
+from gompfs._native.sources import PathTable
 from gompfs.engine import Engine
 from gompfs.errors import PackError, UnreadableFileError, display_path
 from gompfs.index.writer import IndexWriter
@@ -46,7 +48,7 @@ class SegmentBuilder:
         self._options = options
         self._directories: dict[bytes, int] = {}
         self._merged: set[bytes] = set()  # directories that were there before the entry of a source came
-        self._linkable: dict[bytes, int] = {}
+        self._linkable = PathTable(tempfile.gettempdir())  # inode numbers
         self._left_out: set[bytes] = set()
         self._number = 0
         self._next_ino = ROOT_INO
@@ -83,7 +85,7 @@ class SegmentBuilder:
             self._index.add_xattrs((ino, *item) for item in entry.xattrs.items())
         self._add_inode(ino, entry, size)
         if entry.may_be_linked:
-            self._linkable[entry.path] = ino
+            self._linkable.set(entry.path, ino)
         return size if kind == stat.S_IFREG else 0
 
     def add_files(self, run: FileRun) -> int:
@@ -120,10 +122,10 @@ class SegmentBuilder:
         if first_path in self._left_out:
             return self._leave_out(entry, "it is another name of a file that cannot be read")
         ino = self._linkable.get(first_path)
-        if ino is None:
+        if not ino:
             raise PackError(f"hard link to {display_path(first_path)}, which is missing", path=entry.path)
         self._name(entry.path, ino)
-        self._linkable[entry.path] = ino
+        self._linkable.set(entry.path, ino)
         return 0
 
     def _leave_out(self, entry: SourceEntry, reason: str) -> int:

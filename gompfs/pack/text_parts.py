@@ -6,8 +6,7 @@ all other blocks, and the extents of text files are not known before.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gompfs._native.text import PartsBuilder
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from gompfs._native.sources import Contents
 
 _BATCH_BYTES = 1 << 20
-_FILES_AT_ONCE = 1 << 15
+_INODES_AT_ONCE = 1 << 14
 
 
 class TextParts:
@@ -87,17 +86,18 @@ class TextParts:
         self._native.finish()
         self._part_sizes = self._native.part_sizes()
 
-    def extent_rows(self, files: array[int], start: int) -> Iterator[list[tuple[int, int, int, int]]]:
-        """Yields lists of rows of the table extent for `files`: of each, its inode number and the number of a file.
+    def add_inodes(self, inodes: Sequence[tuple[int, int]]) -> None:
+        """Say which inodes have the text of files, given as (inode number, number of a file)."""
+        self._native.add_inodes(inodes)
 
-        The first part begins at `start` of the stream.
-        """
+    def extent_rows(self, start: int) -> Iterator[list[tuple[int, int, int, int]]]:
+        """Yields lists of rows of the table extent for all inodes. The first part begins at `start` of the stream."""
         starts = [start]
         for size in self._part_sizes:
             starts.append(starts[-1] + -(-size // self._block_size) * self._block_size)
-        for first in range(0, len(files), 2 * _FILES_AT_ONCE):
-            some = files[first : first + 2 * _FILES_AT_ONCE]
-            yield self._native.extent_rows(list(zip(some[::2], some[1::2], strict=True)), starts)
+        num_inodes = self._native.num_inodes
+        for first in range(0, num_inodes, _INODES_AT_ONCE):
+            yield self._native.extent_rows(first, min(first + _INODES_AT_ONCE, num_inodes), starts)
 
     def encoded(self) -> Iterator[tuple[PartKind, int, EncodedBlock | None, list[EncodedBlock]]]:
         """Yields kind, size in bytes, head if there is one, and blocks of each part, in order.

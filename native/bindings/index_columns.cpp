@@ -26,32 +26,49 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-nb::memoryview image_of(const py::Buffer& columns,
-                        const std::vector<std::pair<std::string, std::string>>& tables) {
-    const BufferView view(columns, PyBUF_SIMPLE);
+using Tables = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<TableStatement> statements_of(const Tables& tables) {
     std::vector<TableStatement> statements;
     for (const auto& [name, sql] : tables) {
         statements.push_back({name, sql});
     }
-    auto image = std::make_shared<LargeVector<std::uint8_t>>();
+    return statements;
+}
+
+// A view of bytes that it owns.
+nb::memoryview view_of_vector(auto bytes) {
+    auto held = std::make_shared<decltype(bytes)>(std::move(bytes));
+    return view_of({held->data(), held->size(), true, held});
+}
+
+nb::memoryview image_of(const py::Buffer& columns, const Tables& tables) {
+    const BufferView view(columns, PyBUF_SIMPLE);
+    const std::vector<TableStatement> statements = statements_of(tables);
+    LargeVector<std::uint8_t> image;
     {
         const nb::gil_scoped_release release;
-        *image = build_image(view.bytes(), statements);
+        image = build_image(view.bytes(), statements);
     }
-    return view_of({image->data(), image->size(), true, image});
+    return view_of_vector(std::move(image));
 }
 
-std::pair<nb::bytes, std::vector<std::uint64_t>> to_python(StoredColumns columns) {
-    return {nb::bytes(reinterpret_cast<const char*>(columns.bytes.data()), columns.bytes.size()),
-            std::move(columns.ends)};
+void write_image_of(const py::Buffer& columns, const Tables& tables, int descriptor) {
+    const BufferView view(columns, PyBUF_SIMPLE);
+    const std::vector<TableStatement> statements = statements_of(tables);
+    const nb::gil_scoped_release release;
+    write_image(view.bytes(), statements, descriptor);
 }
 
-std::pair<nb::bytes, std::vector<std::uint64_t>> columns_of(const py::Buffer& image) {
-    const BufferView view(image, PyBUF_SIMPLE);
+std::pair<nb::memoryview, std::vector<std::uint64_t>> to_python(StoredColumns columns) {
+    return {view_of_vector(std::move(columns.bytes)), std::move(columns.ends)};
+}
+
+std::pair<nb::memoryview, std::vector<std::uint64_t>> columns_of(int descriptor) {
     StoredColumns columns;
     {
         const nb::gil_scoped_release release;
-        columns = columns_of_image(view.bytes());
+        columns = columns_of_image(descriptor);
     }
     return to_python(std::move(columns));
 }
@@ -72,16 +89,16 @@ nb::memoryview merged(const std::vector<py::Buffer>& columns) {
     if (bytes.empty()) {
         throw std::invalid_argument("there are no columns");
     }
-    auto merged = std::make_shared<std::vector<std::uint8_t>>();
+    std::vector<std::uint8_t> merged;
     {
         const nb::gil_scoped_release release;
-        *merged = merge_columns(bytes);
+        merged = merge_columns(bytes);
     }
-    return view_of({merged->data(), merged->size(), true, merged});
+    return view_of_vector(std::move(merged));
 }
 
-std::pair<nb::bytes, std::vector<std::uint64_t>> changes(const py::Buffer& before,
-                                                         const py::Buffer& after) {
+std::pair<nb::memoryview, std::vector<std::uint64_t>> changes(const py::Buffer& before,
+                                                              const py::Buffer& after) {
     const BufferView from(before, PyBUF_SIMPLE), to(after, PyBUF_SIMPLE);
     StoredColumns columns;
     {
@@ -108,11 +125,13 @@ void bind_index_columns(nb::module_& index) {
               "Returns the SQLite image for the columns of an index.\n\n"
               "`tables` are the name of each table and the statement that creates it. Raises "
               "ValueError, naming what is wrong, if the columns are damaged.");
-    index.def("columns_of", &columns_of, "image"_a,
+    index.def("write_image_of", &write_image_of, "columns"_a, "tables"_a, "descriptor"_a,
+              "Writes the image that image_of returns to an empty file. Raises OSError, too.");
+    index.def("columns_of", &columns_of, "descriptor"_a,
               "Returns the columns for the tables in a SQLite image, and where each column "
               "ends.\n\n"
-              "The image must have been written by SQLite for this process. Raises ValueError if "
-              "it has values that the columns cannot store.");
+              "`descriptor` is a file that SQLite has written for this process. Raises ValueError "
+              "if it has values that the columns cannot store.");
     index.def("merge_columns", &merged, "columns"_a,
               "Returns the columns of the whole index that changes lead to.\n\n"
               "The first columns are those of a whole index, the others those of changes, oldest "

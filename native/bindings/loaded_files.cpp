@@ -1,9 +1,11 @@
-// The classes LoadedFiles, Contents, ContentCopier and KnownContents of gompfs._native.sources.
+// The classes LoadedFiles, Contents, ContentCopier, KnownContents and PathTable of
+// gompfs._native.sources.
 #include "bindings/loaded_files.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -81,8 +84,8 @@ py::List<Row> dirent_rows(const LoadedFiles& loaded, std::uint64_t parent,
     return rows;
 }
 
-KnownContents::Sha256 as_sha256(const nb::bytes& bytes) {
-    KnownContents::Sha256 sha256;
+Sha256::Digest as_sha256(const nb::bytes& bytes) {
+    Sha256::Digest sha256;
     if (bytes.size() != sha256.size()) {
         throw std::invalid_argument("a SHA-256 has 32 bytes");
     }
@@ -91,15 +94,14 @@ KnownContents::Sha256 as_sha256(const nb::bytes& bytes) {
 }
 
 std::optional<std::pair<StoredContent::Place, std::uint64_t>> find(const KnownContents& known,
-                                                                   std::uint64_t size,
                                                                    const nb::bytes& sha256) {
-    const std::optional<StoredContent> stored = known.find(size, as_sha256(sha256));
+    const std::optional<StoredContent> stored = known.find(as_sha256(sha256));
     return stored ? std::optional(std::pair(stored->place, stored->where)) : std::nullopt;
 }
 
-void add(KnownContents& known, std::uint64_t size, const nb::bytes& sha256,
-         StoredContent::Place place, std::uint64_t where) {
-    known.add(size, as_sha256(sha256), {place, where});
+void add(KnownContents& known, const nb::bytes& sha256, StoredContent::Place place,
+         std::uint64_t where) {
+    known.add(as_sha256(sha256), {place, where});
 }
 
 using NameAndSize = py::Tuple<nb::bytes, std::uint64_t>;
@@ -133,6 +135,27 @@ py::List<PositionAndSize> add_piece(KnownContents& known, const py::Buffer& piec
         result.append(nb::make_tuple(range.begin, range.size));
     }
     return result;
+}
+
+// Numbers of paths.
+struct PathTable {
+    explicit PathTable(const std::string& directory) : numbers(directory) {}
+
+    DigestTable numbers;
+};
+
+Sha256::Digest digest_of(const nb::bytes& path) {
+    Sha256 sha256;
+    sha256.update({static_cast<const std::uint8_t*>(path.data()), path.size()});
+    return sha256.digest();
+}
+
+void set_number(PathTable& table, const nb::bytes& path, std::uint64_t number) {
+    table.numbers.set(digest_of(path), number);
+}
+
+std::uint64_t get_number(const PathTable& table, const nb::bytes& path) {
+    return table.numbers.find(digest_of(path)).value_or(0);
 }
 
 py::List<PositionAndSize> runs(const KnownContents& known, std::uint64_t number) {
@@ -298,19 +321,27 @@ void bind_loaded_files(nb::module_& sources) {
         .value("STREAM", StoredContent::Place::stream)
         .value("TEXT", StoredContent::Place::text)
         .value("ARCHIVE", StoredContent::Place::archive);
+    nb::class_<PathTable>(sources, "PathTable",
+                          "Numbers of millions of paths, in some 20 bytes of memory for each.")
+        .def(nb::init<const std::string&>(), "directory"_a, "`directory` is for a temporary file.")
+        .def("set", &set_number, "path"_a, "number"_a, "Stores the number of a path.")
+        .def("get", &get_number, "path"_a, "Returns the number of a path, 0 if it has none.")
+        .def_prop_ro(
+            "memory_size", [](const PathTable& self) { return self.numbers.memory_size(); },
+            "The size of what is in memory, in bytes.");
     nb::class_<KnownContents>(sources, "KnownContents",
                               "The contents that are stored: in the stream, as the text file of a "
                               "number, or as the archive's file of an inode number.\n\n"
                               "Contents in the stream have numbers, too.")
-        .def(nb::init<>())
-        .def("find", &find, "size"_a, "sha256"_a,
+        .def(nb::init<const std::string&>(), "directory"_a, "`directory` is for temporary files.")
+        .def("find", &find, "sha256"_a,
              "Returns the place of a content, and its number; None if it is not known.")
-        .def("add", &add, "size"_a, "sha256"_a, "place"_a, "where"_a)
+        .def("add", &add, "sha256"_a, "place"_a, "where"_a)
         .def("unknown", &unknown, "files"_a,
              "Returns name and size of each file that was read, is not empty, and whose content is "
              "not known.")
-        .def("has_size", &KnownContents::has_size, "size"_a,
-             "Whether a content of this size was added.")
+        .def_prop_ro("memory_size", &KnownContents::memory_size,
+                     "The size of what is in memory for each content, in bytes.")
         .def("place", &place, "files"_a, "first_ino"_a, "text_file"_a.none(), "num_threads"_a,
              "Places the contents of files, and adds those that are new.\n\n"
              "The next text file gets the number `text_file`. If that is None, all contents go to "

@@ -79,22 +79,18 @@ void finish(PartsBuilder& builder) {
 
 using ExtentRow = py::Tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
 
-py::List<ExtentRow> extent_rows(const PartsBuilder& builder,
-                                const py::List<py::Tuple<std::uint64_t, std::uint32_t>>& inodes,
+void add_inodes(PartsBuilder& builder,
+                const std::vector<std::pair<std::uint64_t, std::uint64_t>>& inodes) {
+    for (const auto& [ino, file] : inodes) {
+        builder.add_inode(ino, file);
+    }
+}
+
+py::List<ExtentRow> extent_rows(const PartsBuilder& builder, std::uint64_t first, std::uint64_t end,
                                 const std::vector<std::uint64_t>& part_starts) {
-    const std::vector<FilePiece>& pieces = builder.pieces();
     py::List<ExtentRow> rows;
-    for (const nb::handle inode : inodes) {
-        const auto [ino, file] = nb::cast<std::pair<std::uint64_t, std::uint32_t>>(inode);
-        auto piece = std::lower_bound(
-            pieces.begin(), pieces.end(), file,
-            [](const FilePiece& each, std::uint32_t number) { return each.file < number; });
-        std::uint64_t file_offset = 0;
-        for (; piece != pieces.end() && piece->file == file; ++piece) {
-            const std::uint64_t start = part_starts.at(piece->part) + piece->offset;
-            rows.append(nb::make_tuple(ino, file_offset, start, piece->size));
-            file_offset += piece->size;
-        }
+    for (const InodeExtent& row : builder.extents(first, end - first, part_starts)) {
+        rows.append(nb::make_tuple(row.ino, row.file_offset, row.stream_offset, row.size));
     }
     return rows;
 }
@@ -150,10 +146,15 @@ void bind_parts_builder(nb::module_& text) {
             "finish", &finish,
             "Ends the input; then the functions below may be called. Raises OSError if the disk is "
             "full.")
-        .def("extent_rows", &extent_rows, "inodes"_a, "part_starts"_a,
-             "Returns rows of the table extent for inodes, given as (inode number, number of a "
-             "file).\n\n"
-             "Part p begins at `part_starts[p]` of the stream. A file without bytes has no row.")
+        .def("add_inodes", &add_inodes, "inodes"_a,
+             "Says which inodes have the text of files, given as (inode number, number of a "
+             "file).")
+        .def_prop_ro("num_inodes", &PartsBuilder::num_inodes, "The number of inodes added.")
+        .def(
+            "extent_rows", &extent_rows, "first"_a, "end"_a, "part_starts"_a,
+            "Returns rows of the table extent for the inodes `first` to `end` - 1, in the order in "
+            "which they were added.\n\n"
+            "Part p begins at `part_starts[p]` of the stream. A file without bytes has no row.")
         .def("part_sizes", &PartsBuilder::part_sizes,
              "Returns the size of the text of each part in bytes.")
         .def("word_section", &word_section,

@@ -101,14 +101,18 @@ void append_number(std::vector<std::uint8_t>& columns, std::uint64_t value) {
     columns.push_back(static_cast<std::uint8_t>(value));
 }
 
-void NumberColumnWriter::append_to(std::vector<std::uint8_t>& columns) const {
+std::uint64_t NumberColumnWriter::size() const {
     std::uint64_t size = 0;
-    for (const auto& plane : planes_) {
+    for (const GrowingBytes& plane : planes_) {
         size += plane.size();
     }
-    append_number(columns, size);
-    for (const auto& plane : planes_) {
-        columns.insert(columns.end(), plane.begin(), plane.end());
+    return size;
+}
+
+void NumberColumnWriter::move_to(std::vector<std::uint8_t>& columns) {
+    append_number(columns, size());
+    for (GrowingBytes& plane : planes_) {
+        plane.move_to(columns);
     }
 }
 
@@ -116,13 +120,13 @@ void ByteColumnWriter::add_string(std::string_view text) {
     if (text.find('\0') != text.npos) {
         fail_index("a name or text has a NUL");
     }
-    bytes_.insert(bytes_.end(), text.begin(), text.end());
+    bytes_.append({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
     bytes_.push_back(0);
 }
 
-void ByteColumnWriter::append_to(std::vector<std::uint8_t>& columns) const {
-    append_number(columns, bytes_.size());
-    columns.insert(columns.end(), bytes_.begin(), bytes_.end());
+void ByteColumnWriter::move_to(std::vector<std::uint8_t>& columns) {
+    append_number(columns, size());
+    bytes_.move_to(columns);
 }
 
 }  // namespace gompfs

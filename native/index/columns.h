@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/bytes.h"
+#include "common/growing_bytes.h"
 
 namespace gompfs {
 
@@ -113,18 +114,20 @@ class NumberColumnWriter {
     void add_signed(std::int64_t value) {
         add(static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63));
     }
-    // Appends the bytes of the column, with their number before them.
-    void append_to(std::vector<std::uint8_t>& columns) const;
+    // The number of bytes of the column.
+    std::uint64_t size() const;
+    // Appends the bytes of the column, with their number before them, and frees them.
+    void move_to(std::vector<std::uint8_t>& columns);
 
   private:
-    std::vector<std::uint8_t>& byte_of(std::size_t plane) {
+    GrowingBytes& byte_of(std::size_t plane) {
         if (plane == planes_.size()) {
             planes_.emplace_back();
         }
         return planes_[plane];
     }
 
-    std::vector<std::vector<std::uint8_t>> planes_;
+    std::vector<GrowingBytes> planes_;
 };
 
 // Writes a column of strings, or of bytes without separators.
@@ -132,12 +135,13 @@ class ByteColumnWriter {
   public:
     // Throws std::invalid_argument if the string contains a NUL.
     void add_string(std::string_view text);
-    void add_bytes(Bytes bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-    // Appends the bytes of the column, with their number before them.
-    void append_to(std::vector<std::uint8_t>& columns) const;
+    void add_bytes(Bytes bytes) { bytes_.append(bytes); }
+    std::uint64_t size() const { return bytes_.size(); }
+    // Appends the bytes of the column, with their number before them, and frees them.
+    void move_to(std::vector<std::uint8_t>& columns);
 
   private:
-    std::vector<std::uint8_t> bytes_;
+    GrowingBytes bytes_;
 };
 
 // Appends a number in as few bytes as possible, lowest 7 bits first.

@@ -8,7 +8,39 @@ std::int64_t minus(std::uint64_t number, std::uint64_t other) {
     return static_cast<std::int64_t>(number - other);
 }
 
+void append_varint(GrowingBytes& bytes, std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) {
+        bytes.push_back(static_cast<std::uint8_t>(value | 0x80));
+    }
+    bytes.push_back(static_cast<std::uint8_t>(value));
+}
+
 }  // namespace
+
+void FileSizes::add(std::uint64_t ino, std::uint64_t size) {
+    append_varint(rows_, ino - last_added_);
+    append_varint(rows_, size);
+    last_added_ = ino;
+}
+
+std::uint64_t FileSizes::of(std::uint64_t ino) {
+    while (file_.ino < ino && !rows_.is_at_end(next_)) {
+        file_.ino += next_number();
+        file_.size = next_number();
+    }
+    return file_.ino == ino ? file_.size : 0;
+}
+
+std::uint64_t FileSizes::next_number() {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+        const std::uint8_t byte = rows_.read(next_);
+        value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            return value;
+        }
+    }
+}
 
 void ColumnsWriter::add(const MetaRow& row) {
     ++meta_.num_rows;
@@ -28,7 +60,7 @@ void ColumnsWriter::add(const InodeRow& row) {
     if ((row.mode & kFileTypeBits) == kSymlinkType) {
         inode_.targets.add_string(row.target);
     }
-    extent_.files.push_back({row.ino, row.size});
+    extent_.files.add(row.ino, row.size);
 }
 
 void ColumnsWriter::add(const EntryRow& row) {
@@ -41,13 +73,7 @@ void ColumnsWriter::add(const EntryRow& row) {
 
 void ColumnsWriter::add(const ExtentRow& row) {
     ++extent_.num_rows;
-    const auto& files = extent_.files;
-    std::size_t& file = extent_.next_file;
-    while (file != files.size() && files[file].ino < row.ino) {
-        ++file;
-    }
-    const std::uint64_t file_size =
-        file != files.size() && files[file].ino == row.ino ? files[file].size : 0;
+    const std::uint64_t file_size = extent_.files.of(row.ino);
     const ExtentRow& last = extent_.last;
     extent_.inos.add(row.ino);
     extent_.file_offsets.add_signed(minus(row.file_offset, expected_file_offset(last, row.ino)));
@@ -112,36 +138,47 @@ void ColumnsWriter::remove_name(const NameRow& row) {
     removed_name_.names.add_string(row.name);
 }
 
-StoredColumns ColumnsWriter::finish(IndexKind kind) const {
-    StoredColumns columns;
-    const auto append = [&](std::uint64_t num_rows, const auto&... writers) {
-        append_number(columns.bytes, num_rows);
-        const auto append_one = [&](const auto& column) {
-            column.append_to(columns.bytes);
-            columns.ends.push_back(columns.bytes.size());
-        };
-        (append_one(writers), ...);
-    };
-    append(meta_.num_rows, meta_.keys, meta_.values);
-    append(inode_.num_rows, inode_.inos, inode_.modes, inode_.uids, inode_.gids, inode_.sizes,
-           inode_.mtimes, inode_.rdevs, inode_.targets);
-    append(dirent_.num_rows, dirent_.parents, dirent_.names, dirent_.inos);
-    append(extent_.num_rows, extent_.inos, extent_.file_offsets, extent_.stream_offsets,
-           extent_.sizes);
-    append(xattr_.num_rows, xattr_.inos, xattr_.names, xattr_.value_sizes, xattr_.values);
-    append(segment_.num_rows, segment_.archive_offsets, segment_.nums_blocks, segment_.nums_parts,
-           segment_.heads_offsets);
-    append(part_.num_rows, part_.kinds, part_.sizes, part_.head_sizes);
-    append(block_.num_rows, block_.compressed_sizes, block_.codecs);
-    append(section_.num_rows, section_.segments, section_.kinds, section_.uncompressed_sizes,
-           section_.archive_offsets, section_.nums_blocks);
-    append(section_block_.num_rows, section_block_.compressed_sizes);
-    append(binary_file_.num_rows, binary_file_.inos);
+template <typename Take>
+void ColumnsWriter::for_each_group(IndexKind kind, const Take& take) {
+    take(meta_.num_rows, meta_.keys, meta_.values);
+    take(inode_.num_rows, inode_.inos, inode_.modes, inode_.uids, inode_.gids, inode_.sizes,
+         inode_.mtimes, inode_.rdevs, inode_.targets);
+    take(dirent_.num_rows, dirent_.parents, dirent_.names, dirent_.inos);
+    take(extent_.num_rows, extent_.inos, extent_.file_offsets, extent_.stream_offsets,
+         extent_.sizes);
+    take(xattr_.num_rows, xattr_.inos, xattr_.names, xattr_.value_sizes, xattr_.values);
+    take(segment_.num_rows, segment_.archive_offsets, segment_.nums_blocks, segment_.nums_parts,
+         segment_.heads_offsets);
+    take(part_.num_rows, part_.kinds, part_.sizes, part_.head_sizes);
+    take(block_.num_rows, block_.compressed_sizes, block_.codecs);
+    take(section_.num_rows, section_.segments, section_.kinds, section_.uncompressed_sizes,
+         section_.archive_offsets, section_.nums_blocks);
+    take(section_block_.num_rows, section_block_.compressed_sizes);
+    take(binary_file_.num_rows, binary_file_.inos);
     if (kind == IndexKind::changes) {
-        append(removed_inode_.num_rows, removed_inode_.inos);
-        append(removed_name_.num_rows, removed_name_.parents, removed_name_.names);
+        take(removed_inode_.num_rows, removed_inode_.inos);
+        take(removed_name_.num_rows, removed_name_.parents, removed_name_.names);
     }
-    return columns;
+}
+
+StoredColumns ColumnsWriter::finish(IndexKind kind) {
+    constexpr std::uint64_t kMaxNumber = 10;  // bytes
+    extent_.files = {};
+    std::uint64_t size = 0;
+    for_each_group(kind, [&](std::uint64_t, const auto&... columns) {
+        size += (kMaxNumber + ... + (kMaxNumber + columns.size()));
+    });
+    StoredColumns stored;
+    stored.bytes.reserve(size);
+    for_each_group(kind, [&](std::uint64_t num_rows, auto&... columns) {
+        append_number(stored.bytes, num_rows);
+        const auto move = [&](auto& column) {
+            column.move_to(stored.bytes);
+            stored.ends.push_back(stored.bytes.size());
+        };
+        (move(columns), ...);
+    });
+    return stored;
 }
 
 }  // namespace gompfs

@@ -1,7 +1,8 @@
 // Writes the columns of an index from its rows; see index_rows.h, which decodes them.
 //
 // The rows of each table are added in the order of their keys, inodes before extents. All functions
-// throw std::invalid_argument if the columns cannot store a value.
+// throw std::invalid_argument if the columns cannot store a value. The columns of millions of rows
+// are not in memory twice: they are moved to the result one after another.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class DifferenceWriter {
         column_.add_signed(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) - last_));
         last_ = static_cast<std::uint64_t>(value);
     }
-    void append_to(std::vector<std::uint8_t>& columns) const { column_.append_to(columns); }
+    std::uint64_t size() const { return column_.size(); }
+    void move_to(std::vector<std::uint8_t>& columns) { column_.move_to(columns); }
 
   private:
     NumberColumnWriter column_;
@@ -44,11 +46,28 @@ class AscendingWriter {
         column_.add(value - last_ - least_);
         last_ = value;
     }
-    void append_to(std::vector<std::uint8_t>& columns) const { column_.append_to(columns); }
+    std::uint64_t size() const { return column_.size(); }
+    void move_to(std::vector<std::uint8_t>& columns) { column_.move_to(columns); }
 
   private:
     NumberColumnWriter column_;
     std::uint64_t least_, last_ = 0;
+};
+
+// The sizes of inodes, which are added and asked for in ascending order of their numbers.
+class FileSizes {
+  public:
+    void add(std::uint64_t ino, std::uint64_t size);
+    // Returns the size of an inode, or 0 if it was not added.
+    std::uint64_t of(std::uint64_t ino);
+
+  private:
+    std::uint64_t next_number();
+
+    GrowingBytes rows_;  // for each, how far its number is from the one before, and its size
+    GrowingBytes::Cursor next_;
+    std::uint64_t last_added_ = 0;
+    FileRow file_{};  // the last one read
 };
 
 class ColumnsWriter {
@@ -65,10 +84,14 @@ class ColumnsWriter {
     void remove_inode(std::uint64_t ino);
     void remove_name(const NameRow& row);
 
-    // Returns the columns of a whole index, or of changes.
-    StoredColumns finish(IndexKind kind) const;
+    // Returns the columns of a whole index, or of changes. Nothing is left in the writer.
+    StoredColumns finish(IndexKind kind);
 
   private:
+    // Calls `take` for each group: with its number of rows, and its columns.
+    template <typename Take>
+    void for_each_group(IndexKind kind, const Take& take);
+
     struct {
         std::uint64_t num_rows = 0;
         ByteColumnWriter keys, values;
@@ -93,8 +116,7 @@ class ColumnsWriter {
         AscendingWriter inos{0};
         NumberColumnWriter file_offsets, stream_offsets, sizes;
         ExtentRow last{};
-        std::vector<FileRow> files;  // all inodes
-        std::size_t next_file = 0;
+        FileSizes files;  // of all inodes
     } extent_;
     struct {
         std::uint64_t num_rows = 0;

@@ -23,10 +23,11 @@ Bytes bytes_of(const std::vector<Value>& values) {
 // Writes the tables of an index, each as a b-tree.
 class ImageBuilder {
   public:
-    explicit ImageBuilder(Bytes columns)
-        : columns_(columns), pages_(3 * columns.size() + (std::size_t{16} << 10)) {}
+    explicit ImageBuilder(Bytes columns, int descriptor = -1)
+        : columns_(columns), pages_(3 * columns.size() + (std::size_t{16} << 10), descriptor) {}
 
-    LargeVector<std::uint8_t> build(std::span<const TableStatement> tables);
+    // Returns the pages of all tables.
+    ImagePages& build(std::span<const TableStatement> tables);
 
   private:
     static constexpr auto kRows = TreeWriter::Kind::rows, kRecords = TreeWriter::Kind::records;
@@ -149,7 +150,7 @@ std::uint32_t ImageBuilder::write_binary_files() {
     });
 }
 
-LargeVector<std::uint8_t> ImageBuilder::build(std::span<const TableStatement> tables) {
+ImagePages& ImageBuilder::build(std::span<const TableStatement> tables) {
     // Segments first, since a reader needs them at once.
     const std::map<std::string_view, std::uint32_t> roots = {
         {"meta", write_meta()},        {"segment", write_segments()},
@@ -169,13 +170,17 @@ LargeVector<std::uint8_t> ImageBuilder::build(std::span<const TableStatement> ta
         records.emplace_back(record.begin(), record.end());
     }
     write_first_page(pages_, records);
-    return pages_.release();
+    return pages_;
 }
 
 }  // namespace
 
 LargeVector<std::uint8_t> build_image(Bytes columns, std::span<const TableStatement> tables) {
-    return ImageBuilder(columns).build(tables);
+    return ImageBuilder(columns).build(tables).release();
+}
+
+void write_image(Bytes columns, std::span<const TableStatement> tables, int descriptor) {
+    ImageBuilder(columns, descriptor).build(tables).finish_file();
 }
 
 }  // namespace gompfs

@@ -22,9 +22,13 @@ struct TableStatement {
 // std::invalid_argument, naming what is wrong, if the columns are not those of an index.
 LargeVector<std::uint8_t> build_image(Bytes columns, std::span<const TableStatement> tables);
 
-// Returns the columns for the tables in an image that SQLite has written. The column nlink of the
-// table inode is not stored, since it follows from the names. Throws std::invalid_argument if a
-// value has another type than its column, or if the columns cannot store it.
-StoredColumns columns_of_image(Bytes image);
+// Writes that image to an empty file. Throws std::system_error, too.
+void write_image(Bytes columns, std::span<const TableStatement> tables, int descriptor);
+
+// Returns the columns for the tables in an image that SQLite has written to a file. The column
+// nlink of the table inode is not stored, since it follows from the names. Throws
+// std::invalid_argument if a value has another type than its column, or if the columns cannot store
+// it, and std::system_error.
+StoredColumns columns_of_image(int descriptor);
 
 }  // namespace gompfs

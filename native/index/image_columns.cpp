@@ -98,8 +98,8 @@ ExtentRow read_extent(FieldReader& reader) {
 
 }  // namespace
 
-StoredColumns columns_of_image(Bytes image) {
-    ImageTables tables(image);
+StoredColumns columns_of_image(int descriptor) {
+    ImageTables tables(descriptor);
     ColumnsWriter writer;
     const auto visit = [&](const char* table, const auto& add) {
         tables.visit(table, [&](std::int64_t rowid, Bytes record) {

@@ -2,9 +2,11 @@
 #include "index/image_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 
+#include "common/read_fully.h"
 #include "index/columns.h"
 
 namespace gompfs {
@@ -45,14 +47,16 @@ std::uint64_t read_varint(const std::uint8_t*& next, const std::uint8_t* end) {
 
 }  // namespace
 
-ImageTables::ImageTables(Bytes image) : image_(image) {
+ImageTables::ImageTables(int descriptor) : descriptor_(descriptor), pages_(kMaxDepth) {
     constexpr char kMagic[] = "SQLite format 3";
-    if (image.size() < 512 || std::memcmp(image.data(), kMagic, sizeof kMagic) != 0) {
+    std::array<std::uint8_t, kImageHeader> header{};
+    read_fully(descriptor, header, 0);
+    if (std::memcmp(header.data(), kMagic, sizeof kMagic) != 0) {
         fail_index("it is no SQLite database");
     }
-    const std::uint32_t stored_size = big_endian16(image.data() + 16);
+    const std::uint32_t stored_size = big_endian16(header.data() + 16);
     page_size_ = stored_size == 1 ? 65536 : stored_size;
-    usable_ = page_size_ - image[20];
+    usable_ = page_size_ - header[20];
     if (page_size_ < 512 || usable_ < 480) {
         fail_index("its pages have an impossible size");
     }
@@ -76,18 +80,20 @@ void ImageTables::visit(std::string_view table, const Visit& visit) {
     visit_page(root->second, 0, visit);
 }
 
-const std::uint8_t* ImageTables::page(std::uint32_t number) const {
-    if (number == 0 || number > image_.size() / page_size_) {
+void ImageTables::read_page(std::uint32_t number, std::vector<std::uint8_t>& page) const {
+    page.resize(page_size_);
+    const std::uint64_t offset = (std::uint64_t{number} - 1) * page_size_;
+    if (number == 0 || read_fully(descriptor_, page, offset) != page_size_) {
         fail_index("it has no page " + std::to_string(number));
     }
-    return image_.data() + std::size_t{number - 1} * page_size_;
 }
 
 void ImageTables::visit_page(std::uint32_t number, std::size_t depth, const Visit& visit) {
     if (depth == kMaxDepth) {
         fail_index("a b-tree is too deep");
     }
-    const std::uint8_t* const begin = page(number);
+    read_page(number, pages_[depth]);
+    const std::uint8_t* const begin = pages_[depth].data();
     const std::uint8_t* const end = begin + usable_;
     const std::uint8_t* const header = begin + (number == 1 ? kImageHeader : 0);
     const std::uint8_t type = header[0];
@@ -136,7 +142,8 @@ void ImageTables::visit_cell(const std::uint8_t* cell, const std::uint8_t* page_
     }
     whole_.assign(cell, cell + local);
     for (std::uint32_t next = big_endian32(cell + local); whole_.size() != size;) {
-        const std::uint8_t* const bytes = page(next);
+        read_page(next, overflow_);
+        const std::uint8_t* const bytes = overflow_.data();
         const std::uint64_t here = std::min<std::uint64_t>(size - whole_.size(), usable_ - 4);
         whole_.insert(whole_.end(), bytes + 4, bytes + 4 + here);
         next = big_endian32(bytes);

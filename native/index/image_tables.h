@@ -1,5 +1,6 @@
-// Reads the records of the tables in an image that SQLite has written for this process.
+// Reads the records of the tables in an image that SQLite has written for this process to a file.
 //
+// One page of each level of a b-tree is in memory.
 // Such an image is not from an archive, so its pages are not checked for cycles. No access leaves
 // the image all the same. The format is described at https://www.sqlite.org/fileformat2.html.
 #pragma once
@@ -21,8 +22,8 @@ class ImageTables {
     // Called with the rowid, 0 in a table WITHOUT ROWID, and the record.
     using Visit = std::function<void(std::int64_t, Bytes)>;
 
-    // Throws std::invalid_argument if the bytes are no SQLite database.
-    explicit ImageTables(Bytes image);
+    // Throws std::invalid_argument if the file is no SQLite database, and std::system_error.
+    explicit ImageTables(int descriptor);
 
     // Calls visit for all records of a table, in the order of their keys.
     void visit(std::string_view table, const Visit& visit);
@@ -31,12 +32,15 @@ class ImageTables {
     void visit_page(std::uint32_t number, std::size_t depth, const Visit& visit);
     void visit_cell(const std::uint8_t* cell, const std::uint8_t* page_end, bool has_rowid,
                     const Visit& visit);
-    const std::uint8_t* page(std::uint32_t number) const;
+    // Reads a page.
+    void read_page(std::uint32_t number, std::vector<std::uint8_t>& page) const;
 
-    Bytes image_;
+    const int descriptor_;
     std::uint32_t page_size_ = 0, usable_ = 0;
     std::map<std::string, std::uint32_t, std::less<>> roots_;
-    std::vector<std::uint8_t> whole_;  // a record with overflow pages
+    std::vector<std::vector<std::uint8_t>> pages_;  // of each level
+    std::vector<std::uint8_t> overflow_;            // a page of a record
+    std::vector<std::uint8_t> whole_;               // a record with overflow pages
 };
 
 // Reads the fields of a record in order. Throws std::invalid_argument if there is no field of the

@@ -6,10 +6,14 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "common/write_fully.h"
+
 namespace gompfs {
 namespace {
 
 constexpr std::uint64_t kLockByte = 0x40000000;  // SQLite does not use the page that contains it
+constexpr std::uint32_t kMaxPages = 0xfffffffd;  // SQLite's limit, less one
+constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
 constexpr std::size_t kMaxLocalOfRow = kPageSize - 35;
 constexpr std::size_t kMaxLocalOfRecord = (kPageSize - 12) * 64 / 255 - 23;
 constexpr std::size_t kMinLocal = (kPageSize - 12) * 32 / 255 - 23;
@@ -67,12 +71,18 @@ std::size_t local_size(std::size_t size, std::size_t most) {
 
 }  // namespace
 
-ImagePages::ImagePages(std::size_t expected_size) {
-    pages_.reserve(expected_size);
+ImagePages::ImagePages(std::size_t expected_size, int descriptor) : descriptor_(descriptor) {
+    pages_.reserve(descriptor < 0 ? expected_size : kWrittenAtOnce + 4 * kPageSize);
     add();
 }
 
 std::uint32_t ImagePages::add() {
+    if (num_pages_ >= kMaxPages) {
+        throw std::length_error("the index is too large for a SQLite database");
+    }
+    if (descriptor_ >= 0 && pages_.size() >= kWrittenAtOnce) {
+        write_pages(num_pages_ - first_kept_);  // not the last one
+    }
     const bool skips = (std::uint64_t{num_pages_} + 1) == kLockByte / kPageSize + 1;
     pages_.resize(pages_.size() + (skips ? 2 : 1) * std::size_t{kPageSize});
     if (skips) {
@@ -80,6 +90,24 @@ std::uint32_t ImagePages::add() {
         std::memset(page(num_pages_), 0, kPageSize);
     }
     return ++num_pages_;
+}
+
+// Writes the first of the pages that are kept, and forgets them.
+void ImagePages::write_pages(std::uint32_t count) {
+    const std::size_t size = std::size_t{count} * kPageSize;
+    write_fully(descriptor_, Bytes(pages_).first(size), std::uint64_t{first_kept_ - 1} * kPageSize);
+    pages_.erase(pages_.begin(), pages_.begin() + static_cast<std::ptrdiff_t>(size));
+    first_kept_ += count;
+}
+
+LargeVector<std::uint8_t> ImagePages::release() {
+    std::ranges::copy(first_, pages_.begin());
+    return std::move(pages_);
+}
+
+void ImagePages::finish_file() {
+    write_pages(num_pages_ - first_kept_ + 1);
+    write_fully(descriptor_, first_, 0);
 }
 
 void RecordWriter::add_integer(std::int64_t value) {

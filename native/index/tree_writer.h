@@ -25,20 +25,29 @@ inline constexpr std::size_t kImageHeaderSize = 100;  // page 1 begins with the 
 // The pages of a database. Page 1 is there from the beginning.
 class ImagePages {
   public:
-    explicit ImagePages(std::size_t expected_size);
+    // With a descriptor, all pages but the last ones are written to that file at once.
+    explicit ImagePages(std::size_t expected_size, int descriptor = -1);
 
     // Appends a page, which the caller must fill, and returns its number. Skips the page that
-    // SQLite locks.
+    // SQLite locks. Throws std::system_error if the file cannot be written.
     std::uint32_t add();
+    // The bytes of page 1 or of the two pages that were added last.
     std::uint8_t* page(std::uint32_t number) {
-        return pages_.data() + std::size_t{number - 1} * kPageSize;
+        return number == 1 ? first_.data()
+                           : pages_.data() + std::size_t{number - first_kept_} * kPageSize;
     }
     std::uint32_t num_pages() const { return num_pages_; }
-    LargeVector<std::uint8_t> release() { return std::move(pages_); }
+    // Returns all pages, or writes those that are left.
+    LargeVector<std::uint8_t> release();
+    void finish_file();
 
   private:
-    LargeVector<std::uint8_t> pages_;
-    std::uint32_t num_pages_ = 0;
+    void write_pages(std::uint32_t count);
+
+    const int descriptor_;
+    std::array<std::uint8_t, kPageSize> first_{};
+    LargeVector<std::uint8_t> pages_;  // from first_kept_ on
+    std::uint32_t first_kept_ = 1, num_pages_ = 0;
 };
 
 // A record of a database: its fields, in order.

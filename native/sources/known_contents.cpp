@@ -7,21 +7,30 @@
 
 namespace gompfs {
 
-std::optional<StoredContent> KnownContents::find(std::uint64_t size, const Sha256& sha256) const {
-    const auto found = contents_.find({size, sha256});
-    return found == contents_.end() ? std::nullopt : std::optional(found->second);
+namespace {
+
+constexpr int kPlaceBits = 2;
+
+}  // namespace
+
+std::optional<StoredContent> KnownContents::find(const Sha256::Digest& sha256) const {
+    const std::optional<std::uint64_t> found = contents_.find(sha256);
+    if (!found) {
+        return std::nullopt;
+    }
+    const auto place = static_cast<StoredContent::Place>(*found & ((1 << kPlaceBits) - 1));
+    return StoredContent{place, *found >> kPlaceBits};
 }
 
-void KnownContents::add(std::uint64_t size, const Sha256& sha256, StoredContent stored) {
-    contents_.insert_or_assign({size, sha256}, stored);
-    sizes_.insert(size);
+void KnownContents::add(const Sha256::Digest& sha256, StoredContent stored) {
+    contents_.set(sha256, stored.where << kPlaceBits | static_cast<std::uint64_t>(stored.place));
 }
 
 std::vector<const LoadedFile*> unknown_files(const std::vector<LoadedFile>& files,
                                              const KnownContents& known) {
     std::vector<const LoadedFile*> unknown;
     for (const LoadedFile& file : files) {
-        if (file.content && file.size() > 0 && !known.find(file.size(), file.content->sha256)) {
+        if (file.content && file.size() > 0 && !known.find(file.content->sha256)) {
             unknown.push_back(&file);
         }
     }
@@ -65,11 +74,10 @@ PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next, K
             continue;
         }
         const FileContent& content = *file.content;
-        const std::uint64_t size = content.bytes.size();
-        if (size == 0) {
+        if (content.bytes.empty()) {
             continue;
         }
-        std::optional<StoredContent> stored = known.find(size, content.sha256);
+        std::optional<StoredContent> stored = known.find(content.sha256);
         if (!stored) {
             if (next.text_file && content.is_text) {
                 stored = {Place::text, (*next.text_file)++};
@@ -78,7 +86,7 @@ PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next, K
                 stored = {Place::stream, known.stream().num_contents() + for_stream.size()};
                 for_stream.push_back(file.content);
             }
-            known.add(size, content.sha256, *stored);
+            known.add(content.sha256, *stored);
         } else if (stored->place != Place::archive) {
             ++placed.num_duplicates;
         }

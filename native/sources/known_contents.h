@@ -2,20 +2,18 @@
 //
 // A content is stored in the stream, as one of StreamContents, or as one of the text files; both
 // have numbers. An archive that is added to has the contents of its files, which have inode
-// numbers. Two contents are equal if their sizes and hashes are.
+// numbers. Two contents are equal if their hashes are.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "common/contents.h"
+#include "common/sha256.h"
+#include "sources/digest_table.h"
 #include "sources/local_files.h"
 #include "sources/stream_contents.h"
 
@@ -30,32 +28,21 @@ struct StoredContent {
 
 class KnownContents {
   public:
-    using Sha256 = std::array<std::uint8_t, 32>;
+    // `directory` is for temporary files.
+    explicit KnownContents(const std::string& directory)
+        : contents_(directory), stream_(directory) {}
 
-    std::optional<StoredContent> find(std::uint64_t size, const Sha256& sha256) const;
-    void add(std::uint64_t size, const Sha256& sha256, StoredContent stored);
-    // Whether a content of this size was added.
-    bool has_size(std::uint64_t size) const { return sizes_.contains(size); }
+    std::optional<StoredContent> find(const Sha256::Digest& sha256) const;
+    void add(const Sha256::Digest& sha256, StoredContent stored);
+
+    // The size of what is in memory for the contents, without the chunks of the stream, in bytes.
+    std::uint64_t memory_size() const { return contents_.memory_size(); }
 
     StreamContents& stream() { return stream_; }
     const StreamContents& stream() const { return stream_; }
 
   private:
-    struct Key {
-        std::uint64_t size;
-        Sha256 sha256;
-        bool operator==(const Key&) const = default;
-    };
-    struct Hash {
-        std::size_t operator()(const Key& key) const {
-            std::size_t hash = 0;
-            std::memcpy(&hash, key.sha256.data(), sizeof hash);
-            return hash;
-        }
-    };
-
-    std::unordered_map<Key, StoredContent, Hash> contents_;
-    std::unordered_set<std::uint64_t> sizes_;
+    DigestTable contents_;  // places, and `where` above kPlaceBits bits
     StreamContents stream_;
 };
 

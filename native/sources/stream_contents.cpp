@@ -93,16 +93,24 @@ StreamContents::Ranges StreamContents::add_piece(Bytes piece, unsigned num_threa
 
 std::uint64_t StreamContents::end() {
     content_start_ = placed_;
+    for (const Run& run : open_runs_) {
+        runs_.push_back(run);
+    }
+    open_runs_.clear();
     ends_.push_back(runs_.size());
     return ends_.size() - 1;
 }
 
-std::span<const StreamContents::Run> StreamContents::runs(std::uint64_t number) const {
+std::vector<StreamContents::Run> StreamContents::runs(std::uint64_t number) const {
     if (number >= ends_.size()) {
         throw std::out_of_range("there is no such content");
     }
-    const std::uint64_t begin = number == 0 ? 0 : ends_[number - 1];
-    return std::span(runs_).subspan(begin, ends_[number] - begin);
+    std::vector<Run> runs;
+    const std::uint64_t end = ends_[number];
+    for (std::uint64_t index = number == 0 ? 0 : ends_[number - 1]; index < end; ++index) {
+        runs.push_back(runs_[index]);
+    }
+    return runs;
 }
 
 // Adds a chunk to the present content. Returns whether its bytes are new.
@@ -130,15 +138,14 @@ bool StreamContents::is_worth_a_run(const Chunk& known) const {
 
 // Whether the last run of the present content ends at a position of the stream.
 bool StreamContents::continues(std::uint64_t position) const {
-    return runs_.size() > (ends_.empty() ? 0 : ends_.back()) &&
-           runs_.back().position + runs_.back().size == position;
+    return !open_runs_.empty() && open_runs_.back().position + open_runs_.back().size == position;
 }
 
 void StreamContents::append_run(std::uint64_t position, std::uint64_t size) {
     if (continues(position)) {
-        runs_.back().size += size;
+        open_runs_.back().size += size;
     } else {
-        runs_.push_back({position, size});
+        open_runs_.push_back({position, size});
     }
 }
 

@@ -17,7 +17,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "common/spilled_items.h"
 
 namespace gompfs {
 
@@ -37,7 +40,9 @@ class StreamContents {
 
     static constexpr std::size_t kMaxChunks = std::size_t{1} << 21;  // that are remembered
 
-    explicit StreamContents(std::size_t max_chunks = kMaxChunks) : max_chunks_(max_chunks) {}
+    // `directory` is for temporary files.
+    explicit StreamContents(const std::string& directory, std::size_t max_chunks = kMaxChunks)
+        : max_chunks_(max_chunks), runs_(directory), ends_(directory) {}
 
     // Adds whole contents. Returns what is new of each.
     std::vector<Ranges> add(std::span<const Bytes> contents, unsigned num_threads);
@@ -47,7 +52,7 @@ class StreamContents {
     std::uint64_t end();
 
     std::uint64_t num_contents() const { return ends_.size(); }
-    std::span<const Run> runs(std::uint64_t number) const;
+    std::vector<Run> runs(std::uint64_t number) const;
     // The number of bytes in the stream.
     std::uint64_t size() const { return size_; }
 
@@ -74,8 +79,9 @@ class StreamContents {
     Chunks chunks_;  // that are remembered
     // A hash table of indexes of chunks_, plus one.
     std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(1 << 10);
-    std::vector<Run> runs_;
-    std::vector<std::uint64_t> ends_;  // for each content, the end of its runs
+    std::vector<Run> open_runs_;        // of the open content
+    SpilledItems<Run> runs_;            // of all others
+    SpilledItems<std::uint64_t> ends_;  // for each content, the end of its runs
     std::uint64_t size_ = 0;
     std::uint64_t placed_ = 0;         // bytes of all contents so far
     std::uint64_t content_start_ = 0;  // as placed_ counts, of the open content

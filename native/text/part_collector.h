@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "text/repeated_lines.h"
@@ -28,7 +29,7 @@ struct CollectedPart {
 
 // The position of a piece of a file: a part, and an offset in the part's text.
 struct FilePiece {
-    std::uint32_t file;
+    std::uint64_t file;
     std::uint32_t part;
     std::uint64_t offset;
     std::uint64_t size;
@@ -56,8 +57,9 @@ class PartCollector {
     // Passes on what was collected, if there is anything. No file may be open.
     void flush();
 
-    // The pieces of all files that have ended, in order. Files without bytes have none.
-    const std::vector<FilePiece>& pieces() const { return pieces_; }
+    // Returns the pieces that were cut off since the last call, in order. Files without bytes have
+    // none.
+    std::vector<FilePiece> take_pieces() { return std::exchange(pieces_, {}); }
 
   private:
     std::size_t limit() const;
@@ -73,7 +75,7 @@ class PartCollector {
     RepeatedLines repeated_;
     std::size_t file_start_ = 0;  // of the present file, or of its piece in this part, in the text
     std::size_t searched_ = 0;    // no cut is possible before this offset
-    std::uint32_t file_ = 0;      // the present file
+    std::uint64_t file_ = 0;      // the present file
     std::vector<FilePiece> pieces_;
 };
 

@@ -103,7 +103,9 @@ PartsBuilder::PartsBuilder(Tokenizer tokenizer, Options options)
                      preparing_->push(std::move(part), size);
                  }),
       shared_(options_.max_shared_bytes),
-      spill_({options_.directory, kStoredInMemory, ~std::uint64_t{0}}) {
+      spill_({options_.directory, kStoredInMemory, ~std::uint64_t{0}}),
+      file_ends_(options_.directory),
+      inodes_(options_.directory) {
     preparing_.emplace(options_.num_threads, kMaxWaiting, [this] {
         const auto builder = std::make_shared<PartGrammarBuilder>(tokenizer_, options_.block_size);
         return [this, builder](const CollectedPart& part) { return prepare(part, *builder); };
@@ -165,6 +167,39 @@ PartsBuilder::Blocks PartsBuilder::encode_text_of(const PartGrammar& part,
 
 PartsBuilder::Stored PartsBuilder::store(std::span<const std::uint8_t> bytes) {
     return {spill_.append(bytes), bytes.size()};
+}
+
+void PartsBuilder::end_file() {
+    collector_.end_file();
+    for (const FilePiece& piece : collector_.take_pieces()) {
+        text_size_ += piece.size;
+    }
+    file_ends_.push_back(text_size_);
+}
+
+std::vector<InodeExtent> PartsBuilder::extents(
+    std::uint64_t first_inode, std::uint64_t num_inodes,
+    const std::vector<std::uint64_t>& part_starts) const {
+    std::vector<std::uint64_t> ends;  // of the parts, in the text of all files
+    std::uint64_t size = 0;
+    for (const Waiting& part : parts_) {
+        ends.push_back(size += part.text_size);
+    }
+    std::vector<InodeExtent> extents;
+    for (std::uint64_t index = first_inode; index < first_inode + num_inodes; ++index) {
+        const InodeText inode = inodes_[index];
+        std::uint64_t begin = inode.file == 0 ? 0 : file_ends_[inode.file - 1];
+        const std::uint64_t file_start = begin, end = file_ends_[inode.file];
+        auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends, begin) - ends.begin());
+        for (; begin < end; ++part) {
+            const std::uint64_t piece_end = std::min(end, ends[part]);
+            const std::uint64_t part_begin = part == 0 ? 0 : ends[part - 1];
+            extents.push_back({inode.ino, begin - file_start,
+                               part_starts.at(part) + (begin - part_begin), piece_end - begin});
+            begin = piece_end;
+        }
+    }
+    return extents;
 }
 
 void PartsBuilder::finish() {

@@ -12,12 +12,17 @@
 
 #include "common/background_work.h"
 #include "common/spill.h"
+#include "common/spilled_items.h"
 #include "text/part_collector.h"
 #include "text/part_encoder.h"
 #include "text/shared_tokens.h"
 #include "text/tokenizer.h"
 
 namespace gompfs {
+
+struct InodeExtent {
+    std::uint64_t ino, file_offset, stream_offset, size;
+};
 
 class PartsBuilder {
   public:
@@ -37,12 +42,18 @@ class PartsBuilder {
 
     // Adds the text of files, one after another, each in one or more pieces.
     void add_bytes(std::string_view bytes) { collector_.add_bytes(bytes); }
-    void end_file() { collector_.end_file(); }
+    void end_file();
+    // Says that an inode has the text of a file. Files are numbered from 0.
+    void add_inode(std::uint64_t ino, std::uint64_t file) { inodes_.push_back({ino, file}); }
 
-    // Ends the input. Afterwards: the pieces of all files, the size of the text of each part, the
+    // Ends the input. Afterwards: the extents of all inodes, the size of the text of each part, the
     // section of words, and the encoded parts in order, some at a time, until there are none.
     void finish();
-    const std::vector<FilePiece>& pieces() const { return collector_.pieces(); }
+    std::uint64_t num_inodes() const { return inodes_.size(); }
+    // Returns the extents of inodes, in the order in which they were added. Part p begins at
+    // part_starts[p] of the stream. A file without bytes has none.
+    std::vector<InodeExtent> extents(std::uint64_t first_inode, std::uint64_t num_inodes,
+                                     const std::vector<std::uint64_t>& part_starts) const;
     std::vector<std::uint64_t> part_sizes() const;
     std::vector<std::uint8_t> word_section() const;
     std::vector<EncodedPart> next_parts();  // a part without a grammar has an empty head
@@ -62,6 +73,11 @@ class PartsBuilder {
         Stored grammar, blocks;
     };
 
+    // The text of a file is that of an inode.
+    struct InodeText {
+        std::uint64_t ino, file;
+    };
+
     Waiting prepare(const CollectedPart& part, PartGrammarBuilder& builder);
     Blocks encode_blocks(std::string_view text) const;
     Blocks encode_text_of(const PartGrammar& part, std::string_view text) const;
@@ -75,6 +91,9 @@ class PartsBuilder {
     PartCollector collector_;
     SharedTokens shared_;
     Spill spill_;
+    std::uint64_t text_size_ = 0;            // of all files that have ended
+    SpilledItems<std::uint64_t> file_ends_;  // of each file, in the text of all files
+    SpilledItems<InodeText> inodes_;
     std::vector<Waiting> parts_;  // complete after finish()
     std::size_t next_part_ = 0;   // the first that encoding_ has not been given
     std::size_t num_encoding_ = 0;

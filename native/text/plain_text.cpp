@@ -42,14 +42,18 @@ Grammar PlainText::take() {
     std::vector<PartWords> words = cutting_.pop_all();
     const std::size_t first = std::exchange(num_taken_, num_taken_ + words.size());
     std::vector<TextExtent> extents;
-    const std::vector<FilePiece>& pieces = collector_.pieces();
-    // Pieces of files that have ended may be in a part that is still being collected.
-    for (; next_piece_ < pieces.size() && pieces[next_piece_].part < num_taken_; ++next_piece_) {
-        const FilePiece& piece = pieces[next_piece_];
-        const bool continues = next_piece_ != 0 && pieces[next_piece_ - 1].file == piece.file;
-        extents.push_back({static_cast<std::uint32_t>(piece.part - first), piece.offset, piece.size,
-                           inos_[piece.file], continues});
+    for (const FilePiece& piece : collector_.take_pieces()) {
+        pieces_.push_back(piece);
     }
+    // Pieces of files that have ended may be in a part that is still being collected.
+    std::size_t next = 0;
+    for (; next < pieces_.size() && pieces_[next].part < num_taken_; ++next) {
+        const FilePiece& piece = pieces_[next];
+        extents.push_back({static_cast<std::uint32_t>(piece.part - first), piece.offset, piece.size,
+                           inos_[piece.file], last_file_ == piece.file});
+        last_file_ = piece.file;
+    }
+    pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(next));
     return grammar_of_words(std::move(words), extents, tokenizer_.rule(), num_threads_);
 }
 

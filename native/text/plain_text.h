@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -35,9 +36,10 @@ class PlainText {
     const unsigned num_threads_;
     const Tokenizer tokenizer_;
     PartCollector collector_;
-    std::vector<std::uint64_t> inos_;  // of all files
-    std::size_t next_piece_ = 0;       // of the collector, that take() has not returned
-    std::size_t num_taken_ = 0;        // parts
+    std::vector<std::uint64_t> inos_;         // of all files
+    std::vector<FilePiece> pieces_;           // that take() has not returned
+    std::optional<std::uint64_t> last_file_;  // of the pieces that it has returned
+    std::size_t num_taken_ = 0;               // parts
     // Last, as its threads use the members above.
     BackgroundWork<CollectedPart, PartWords> cutting_;
 };

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
+from column_groups import columns_of_image
 from forged_index import trailers
 from xxhash import xxh3_64_intdigest
 
-from gompfs._native.index import columns_of
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
     NUM_COPIES,
@@ -117,7 +117,7 @@ class ArchiveBuilder:
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
         for statement in self.statements:
             connection.execute(statement)
-        columns, _ = columns_of(connection.serialize())
+        columns, _ = columns_of_image(connection.serialize())
         connection.close()
         return columns
 

@@ -13,10 +13,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from column_groups import columns_of_image
 from oracle.archive import BLOCK_FIELDS, FOOTER_FIELDS, HEADER_FIELDS, SUPERBLOCK_FIELDS
 from xxhash import xxh3_64, xxh3_64_intdigest
 
-from gompfs._native.index import columns_of
 from gompfs.errors import CorruptIndexError
 from gompfs.format import NUM_COPIES, TrailerPosition, align, encode_columns, find_newest
 from gompfs.index.image import build_image
@@ -153,7 +153,7 @@ class TakenApart:
         connection = self._connect()
         try:
             change(connection)
-            self.columns, _ = columns_of(connection.serialize())
+            self.columns, _ = columns_of_image(connection.serialize())
         except ValueError as error:
             raise sqlite3.IntegrityError(str(error)) from error
         finally:

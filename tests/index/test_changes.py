@@ -6,13 +6,13 @@ import itertools
 import random
 
 import pytest
-from column_groups import CHANGE_GROUPS, Group, cut, join, numbers
+from column_groups import CHANGE_GROUPS, Group, columns_of_image, cut, join, numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.index_columns import IndexTables, merge_tables, read_columns
 from test_columns import DIRECTORY, FILE, LARGEST, LINK, ROWS, Rows, database, inode, segments
 
-from gompfs._native.index import changes_between, columns_of, merge_columns
+from gompfs._native.index import changes_between, merge_columns
 
 REMOVED = {name: CHANGE_GROUPS[name] for name in ("removed_inode", "removed_name")}
 EMPTY = {name: Group(0, dict.fromkeys(columns, b"")) for name, columns in REMOVED.items()}
@@ -23,7 +23,7 @@ def columns_for(rows: Rows) -> bytes:
     connection.execute("DELETE FROM extent WHERE ino NOT IN (SELECT ino FROM inode)")
     connection.execute("DELETE FROM xattr WHERE ino NOT IN (SELECT ino FROM inode)")
     connection.execute("DELETE FROM binary_file WHERE ino NOT IN (SELECT ino FROM inode)")
-    columns, _ = columns_of(connection.serialize())
+    columns, _ = columns_of_image(connection.serialize())
     connection.close()
     return columns
 
@@ -43,7 +43,7 @@ def check(*versions: bytes) -> list[bytes]:
         found, ends = changes_between(before, after)
         assert ends[-1] == len(found)
         assert merged(before, found) == after
-        changes.append(found)
+        changes.append(bytes(found))
         assert merged(versions[0], *changes) == after
     slow, last = slowly_merged(versions[0], *changes), read_columns(versions[-1])
     assert slow == last
@@ -153,7 +153,7 @@ def test_changes_that_are_wrong(case: str) -> None:
 
 def columns_with_rows(rows: Rows) -> bytes:
     connection = database(rows)
-    columns, _ = columns_of(connection.serialize())
+    columns, _ = columns_of_image(connection.serialize())
     connection.close()
     return columns
 

@@ -6,12 +6,12 @@ import random
 import sqlite3
 
 import pytest
-from column_groups import GROUPS, Group, changed, cut, join, numbers, signed
+from column_groups import GROUPS, Group, changed, columns_of_image, cut, join, numbers, signed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.index_columns import read_columns
 
-from gompfs._native.index import FileRows, columns_of, image_of
+from gompfs._native.index import FileRows, image_of
 from gompfs.index.schema import script, tables
 
 TABLES = ("meta", "inode", "dirent", "extent", "xattr", "segment", "section", "binary_file")
@@ -47,7 +47,7 @@ def rows_of(image: bytes | memoryview) -> Rows:
 def check(rows: Rows) -> bytes:
     """Checks that rows are the same after they were columns. Returns the columns."""
     connection = database(rows)
-    columns, ends = columns_of(connection.serialize())
+    columns, ends = columns_of_image(connection.serialize())
     assert ends[-1] == len(columns)
     image = image_of(columns, tables())
     found, slow = rows_of(image), read_columns(columns)
@@ -58,7 +58,7 @@ def check(rows: Rows) -> bytes:
         assert found[table] == expected, table
         assert getattr(slow, table) == expected, table
     connection.close()
-    assert columns_of(image)[0] == columns == join(cut(columns))
+    assert columns_of_image(image)[0] == columns == join(cut(columns))
     assert image_of(columns, tables()) == image
     return columns
 
@@ -178,7 +178,7 @@ def test_any_number_of_records(count: int) -> None:
 def test_any_number_of_rows(count: int) -> None:
     """With a row in a page, an interior page has about 510 children."""
     rows = [inode(number + 1, LINK, target=bytes([1 + number % 255]) * 3900) for number in range(count)]
-    columns, _ = columns_of(database({"inode": rows}).serialize())
+    columns, _ = columns_of_image(database({"inode": rows}).serialize())
     assert [row[8] for row in rows_of(image_of(columns, tables()))["inode"]] == [row[8] for row in rows]
 
 
@@ -229,14 +229,14 @@ def test_rows_that_columns_cannot_store(statement: str) -> None:
     connection = database({})
     connection.execute(statement)
     with pytest.raises(ValueError, match=r"\w"):
-        columns_of(connection.serialize())
+        columns_of_image(connection.serialize())
     connection.close()
 
 
 @pytest.mark.parametrize("image", [b"", b"x" * 5000, b"SQLite format 3\0" + bytes(5000)])
 def test_what_is_no_database_has_no_columns(image: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        columns_of(image)
+        columns_of_image(image)
 
 
 SOUND: Rows = {

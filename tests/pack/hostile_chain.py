@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib import resources
 from uuid import UUID
 
+from column_groups import columns_of_image
 from oracle.block import build_block
 from xxhash import xxh3_64_intdigest
 
-from gompfs._native.index import columns_of
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
@@ -89,7 +89,7 @@ def _evil_columns(archive_offset: int, compressed_size: int) -> bytes:
         "INSERT INTO segment VALUES (0, 0, ?, ?, x'00', x'00', ?, 0, zeroblob(4))",
         (archive_offset, compressed_size.to_bytes(4, "little"), len(EVIL_CONTENT).to_bytes(8, "little")),
     )
-    columns, _ = columns_of(connection.serialize())
+    columns, _ = columns_of_image(connection.serialize())
     connection.close()
     return columns
 

@@ -6,6 +6,7 @@ import os
 import random
 from itertools import pairwise
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 from tree_helpers import list_archive, list_directory, pack
@@ -41,32 +42,32 @@ def test_bytes_that_were_inserted_and_removed() -> None:
     base = RNG.randbytes(3 * MIB)
     middle = len(base) // 2
     others = [base[:middle] + b"some bytes" + base[middle:], base[:1000] + base[2000:], base[middle:] + base[:middle]]
-    sizes = stored(KnownContents(), [base, *others, base])
+    sizes = stored(KnownContents(gettempdir()), [base, *others, base])
     assert sizes[0] == len(base)
     assert all(size < 150_000 for size in sizes[1:4])
     assert sizes[4] == 0
 
 
 def test_contents_of_all_small_sizes() -> None:
-    known = KnownContents()
+    known = KnownContents(gettempdir())
     assert runs_of(known, b"") == ([], 0)
     contents = [RNG.randbytes(size) for size in (*range(1, 70), *range(950, 1100), 16383, 16384, 16385, MIB, MIB + 1)]
-    assert stored(KnownContents(), contents) == [len(content) for content in contents]
+    assert stored(KnownContents(gettempdir()), contents) == [len(content) for content in contents]
 
 
 def test_short_chunks_are_shared_only_after_others() -> None:
     """A run of less than 1 KiB would cost more than it saves."""
-    known = KnownContents()
+    known = KnownContents(gettempdir())
     noise = RNG.randbytes(MIB)
     assert stored(known, [b"tail" * 50, noise, b"tail" * 50]) == [200, MIB, 200]
-    assert stored(KnownContents(), [noise[:5000], RNG.randbytes(MIB), noise[:5000]]) == [5000, MIB, 0]
+    assert stored(KnownContents(gettempdir()), [noise[:5000], RNG.randbytes(MIB), noise[:5000]]) == [5000, MIB, 0]
 
 
 @pytest.mark.parametrize("period", [1, 100, 5000, 60_000, 65_000])
 def test_data_with_a_short_period_has_few_runs(period: int) -> None:
     """Matches of a block reach that far. Else a GB of one line would be a million extents."""
     content = RNG.randbytes(period) * (4 * MIB // period)
-    known = KnownContents()
+    known = KnownContents(gettempdir())
     for each in (content, RNG.randbytes(MIB), content, b"\0" + content):
         runs, _ = runs_of(known, each)
         assert len(runs) < 70
@@ -74,7 +75,7 @@ def test_data_with_a_short_period_has_few_runs(period: int) -> None:
 
 def test_a_long_period_is_stored_once() -> None:
     period = RNG.randbytes(200_000)
-    runs, size = runs_of(KnownContents(), period * 10)
+    runs, size = runs_of(KnownContents(gettempdir()), period * 10)
     assert size < 300_000
     assert len(runs) < 40
 
@@ -82,8 +83,8 @@ def test_a_long_period_is_stored_once() -> None:
 def test_threads_and_pieces_do_not_matter() -> None:
     content = RNG.randbytes(2 * MIB) + bytes(MIB) + RNG.randbytes(MIB)
     content += content[MIB // 3 :]
-    results = [runs_of(KnownContents(), content, num_threads) for num_threads in (1, 4)]
-    known = KnownContents()
+    results = [runs_of(KnownContents(gettempdir()), content, num_threads) for num_threads in (1, 4)]
+    known = KnownContents(gettempdir())
     new = sum(
         size for start in range(0, len(content), MIB) for _, size in known.add_piece(content[start : start + MIB], 2)
     )

@@ -63,6 +63,7 @@ def build(
         for start in range(0, len(content), step):
             builder.add_bytes(content[start : start + step])
         builder.end_file()
+    builder.add_inodes([(number, number) for number in range(len(files))])
     builder.finish()
     parts = []
     while some := builder.next_parts():
@@ -72,7 +73,7 @@ def build(
     contents = [bytearray() for _ in files]
     distance = 1 << 32
     starts = [part * distance for part in range(len(parts))]
-    for file, file_offset, address, size in builder.extent_rows([(n, n) for n in range(len(files))], starts):
+    for file, file_offset, address, size in builder.extent_rows(0, len(files), starts):
         part, offset = divmod(address, distance)
         assert file_offset == len(contents[file])
         assert offset == sum(len(piece.content) for piece in built.pieces[part])

@@ -7,8 +7,10 @@ a directory, or be refused by the file system. Missing parent directories are ad
 from __future__ import annotations
 
 import stat
+import tempfile
 from dataclasses import replace
 
+from gompfs._native.sources import PathTable
 from gompfs.errors import display_path
 from gompfs.model import (
     MAX_NAME_SIZE,
@@ -35,7 +37,7 @@ class MemberTree:
         self._warnings = warnings
         self._rules = rules
         self._directories: set[bytes] = set()
-        self._others: set[bytes] = set()
+        self._others = PathTable(tempfile.gettempdir())  # 1 for each path of another kind
         self._told_leading = False
 
     def warn(self, member: bytes, text: str) -> None:
@@ -69,10 +71,11 @@ class MemberTree:
         if admitted is None:
             return []
         if is_directory:
-            self._others.discard(entry.path)
+            if self._others.get(entry.path):
+                self._others.set(entry.path, 0)
             self._directories.add(entry.path)
         else:
-            self._others.add(entry.path)
+            self._others.set(entry.path, 1)
         return [*admitted, entry]
 
     def root_if_missing(self) -> list[SourceEntry]:
@@ -86,7 +89,7 @@ class MemberTree:
             self.warn(entry.path, "would replace a directory; left out")
         elif stat.S_ISLNK(entry.mode) and not (target and len(target) <= MAX_SYMLINK_TARGET_SIZE and 0 not in target):
             self.warn(entry.path, "the symbolic link target is invalid; left out")
-        elif entry.hard_link_to is not None and entry.hard_link_to not in self._others:
+        elif entry.hard_link_to is not None and not self._others.get(entry.hard_link_to):
             self.warn(entry.path, f"hard link to {display_path(entry.hard_link_to)}, which is missing; left out")
         else:
             return entry.hard_link_to != entry.path  # a link to itself changes nothing
@@ -99,7 +102,7 @@ class MemberTree:
             return []
         missing = []
         while parent not in self._directories:
-            if parent in self._others:
+            if self._others.get(parent):
                 self.warn(entry.path, f"lies below {display_path(parent)}, which is not a directory; left out")
                 return None
             missing.append(parent)

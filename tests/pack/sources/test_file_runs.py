@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -45,7 +46,7 @@ def load(folder: Path, *names: str, archived: dict[bytes, tuple[int, int, int]] 
 
 def contents_of(files: LoadedFiles) -> Contents:
     """Returns the contents of files that are all different."""
-    return KnownContents().place(files, 1, None, 2).new_in_stream
+    return KnownContents(gettempdir()).place(files, 1, None, 2).new_in_stream
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_text_has_no_nul_near_its_beginning(tmp_path: Path) -> None:
     for name, nul in (("a", PROBE_SIZE - 1), ("b", PROBE_SIZE), ("c", 0)):
         (tmp_path / name).write_bytes(b"x" * nul + b"\0" + name.encode() * PROBE_SIZE)
     (tmp_path / "d").touch()
-    placed = KnownContents().place(load(tmp_path, *"abcd"), 10, 20, 2)
+    placed = KnownContents(gettempdir()).place(load(tmp_path, *"abcd"), 10, 20, 2)
     size = 2 * PROBE_SIZE
     assert placed.in_stream == [(10, 0, 0, size), (12, 0, size, PROBE_SIZE + 1)]
     assert placed.in_text == [(11, 20)]
@@ -182,21 +183,19 @@ def test_text_has_no_nul_near_its_beginning(tmp_path: Path) -> None:
 def test_equal_contents_are_placed_once(tmp_path: Path) -> None:
     for name, content in zip("abcd", ("one", "two", "one", "known"), strict=True):
         (tmp_path / name).write_text(content)
-    known = KnownContents()
-    assert not known.has_size(5)
+    known = KnownContents(gettempdir())
     assert known.add_piece(b"known", 1) == [(0, 5)]
-    known.add(5, hashlib.sha256(b"known").digest(), Place.STREAM, known.end_content())
+    known.add(hashlib.sha256(b"known").digest(), Place.STREAM, known.end_content())
     placed = known.place(load(tmp_path, *"abcd"), 1, None, 2)
     assert placed.in_stream == [(1, 0, 5, 3), (2, 0, 8, 3), (3, 0, 5, 3), (4, 0, 0, 5)]
     assert (placed.new_in_stream.size, placed.num_duplicates, placed.binary) == (6, 2, [])
-    assert known.find(3, hashlib.sha256(b"two").digest()) == (Place.STREAM, 2)
+    assert known.find(hashlib.sha256(b"two").digest()) == (Place.STREAM, 2)
     assert known.runs(2) == [(8, 3)]
     with pytest.raises(IndexError):
         known.runs(3)
-    assert known.find(4, hashlib.sha256(b"two").digest()) is None
-    assert known.has_size(5)
+    assert known.find(hashlib.sha256(b"three").digest()) is None
     with pytest.raises(ValueError, match="32 bytes"):
-        known.find(3, b"short")
+        known.find(b"short")
 
 
 def test_files_that_the_archive_has_unchanged_are_not_read(tmp_path: Path) -> None:
@@ -220,7 +219,7 @@ def test_files_that_the_archive_has_unchanged_are_not_read(tmp_path: Path) -> No
     assert (files.size, files.size_read) == (4 * 13, 3 * 13)
     assert files.names() == [b"same", b"size", b"later", b"other", b"empty"]
     assert files.xattr_rows(5) == [(5, b"user.kept", b"yes")]
-    placed = KnownContents().place(files, 10, None, 2)
+    placed = KnownContents(gettempdir()).place(files, 10, None, 2)
     assert placed.in_archive == [(10, 83), (14, 70)]
     assert placed.in_stream == [(11, 0, 0, 13), (12, 0, 0, 13), (13, 0, 0, 13)]
     assert (placed.num_unchanged, placed.num_duplicates) == (2, 2)
@@ -240,15 +239,15 @@ def test_contents_of_the_archive_are_known(tmp_path: Path) -> None:
     for name, content in zip("abcd", ("one", "two", "one", ""), strict=True):
         (tmp_path / name).write_text(content)
     files = load(tmp_path, *"abcd")
-    known = KnownContents()
+    known = KnownContents(gettempdir())
     assert known.unknown(files) == [(b"a", 3), (b"b", 3), (b"c", 3)]
     known.add_piece(b"other", 1)
     known.end_content()
     assert known.add_piece(b"two", 1) == [(0, 3)]
-    known.add(3, hashlib.sha256(b"two").digest(), Place.STREAM, known.end_content())
-    known.add(3, hashlib.sha256(b"one").digest(), Place.ARCHIVE, 7)
+    known.add(hashlib.sha256(b"two").digest(), Place.STREAM, known.end_content())
+    known.add(hashlib.sha256(b"one").digest(), Place.ARCHIVE, 7)
     assert known.unknown(files) == []
-    assert known.find(3, hashlib.sha256(b"two").digest()) == (Place.STREAM, 1)
+    assert known.find(hashlib.sha256(b"two").digest()) == (Place.STREAM, 1)
     placed = known.place(files, 10, 0, 2)
     assert (placed.in_archive, placed.in_stream) == ([(10, 7), (12, 7)], [(11, 0, 5, 3)])
     assert (placed.num_duplicates, placed.num_unchanged, placed.binary) == (1, 0, [])

@@ -111,6 +111,7 @@ def pack_archive(
     target: str | os.PathLike[str],
     *,
     purpose: str | None = None,
+    comment: str = "",
     codec: str | None = None,
     level: int | None = None,
     block_size: int | None = None,
@@ -137,9 +138,9 @@ def pack_archive(
     `exclude` has patterns as in .gitignore; with `force`, an existing archive is replaced; without `check`, what was
     written is not read back. `purpose` is what `--for` takes, and sets `codec`, `level` and `block_size` if they are
     None; without it, None stands for the defaults of the command. Sizes are in bytes; a `dictionary_size` of 0 means
-    none, None that it depends on the sources. `mtime_ns`, `owner` and `group` are stored for all entries: nanoseconds,
-    and numbers. The report returned has sizes and `warnings`, for example of files that were left out. Raises
-    PackError, and OptionError for impossible arguments; `target` then is as before.
+    none, None that it depends on the sources. `comment` is noted by the archive. `mtime_ns`, `owner` and `group` are
+    stored for all entries: nanoseconds, and numbers. The report returned has sizes and `warnings`, for example of files
+    that were left out. Raises PackError, and OptionError for impossible arguments; `target` then is as before.
     """
     from pathlib import Path
 
@@ -160,6 +161,7 @@ def pack_archive(
         force=force,
         dictionary_size=dictionary_size,
         check=check,
+        comment=comment,
     )
     return pack_paths(
         paths,

@@ -20,6 +20,8 @@ MAX_NAME_SIZE = 255  # this and the following limits are in bytes and are those 
 MAX_SYMLINK_TARGET_SIZE = 4095
 MAX_XATTR_NAME_SIZE = 255
 MAX_XATTR_VALUE_SIZE = 1 << 16
+MAX_COMMAND_SIZE = 255  # of a generation, like the next one
+MAX_COMMENT_SIZE = 4096
 ACCESS_ACL = b"system.posix_acl_access"  # the extended attributes that hold POSIX ACLs
 DEFAULT_ACL = b"system.posix_acl_default"
 _MAX_PROBLEMS = 100  # of one kind that are reported individually
@@ -55,6 +57,21 @@ class Inode(NamedTuple):
     nlink: int
     rdev: int = 0
     symlink_target: bytes | None = None
+
+
+class Generation(NamedTuple):
+    """What the index notes of a generation. `time` is in seconds since 1970.
+
+    `command` names the program, its version, and what it did. `num_added` counts entries that are new or replace
+    others, `num_removed` names that are gone.
+    """
+
+    number: int
+    time: int
+    num_added: int
+    num_removed: int
+    command: str
+    comment: str
 
 
 class DirectoryEntry(NamedTuple):

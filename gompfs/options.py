@@ -29,7 +29,7 @@ class PackOptions:
     no dictionary, None that its size depends on that of the stream; `add` ignores it. With `check`, blocks are decoded
     when they are encoded, and everything is read back before it becomes visible. With `checksum`, `add` also reads
     files whose size and time have not changed; `pack` ignores it. `purpose` is a name of PURPOSES, which the archive
-    notes; `for_purpose` sets the other fields.
+    notes; `for_purpose` sets the other fields. `comment` is a text for the list of generations.
     """
 
     codec: Codec = Codec.GOMPRESSO_TADOC
@@ -47,6 +47,7 @@ class PackOptions:
     check: bool = True
     checksum: bool = False
     purpose: str | None = None
+    comment: str = ""
 
     def __post_init__(self) -> None:
         if self.part_size is not None and self.part_size < 1:

@@ -50,6 +50,7 @@ def repack_archive(
     dictionary_size: int | None = None,
     force: bool = False,
     check: bool = True,
+    comment: str = "",
     progress: ProgressCallback | None = None,
 ) -> PackReport:
     """Pack all entries of `archive` into a new archive at `target`, which appears complete or not at all.
@@ -69,8 +70,11 @@ def repack_archive(
         force=force,
         check=check,
         dictionary_size=dictionary_size,
+        comment=comment,
     )
-    return pack_archive([ArchiveSource(archive)], target, options, engine=archive.engine, progress=progress)
+    return pack_archive(
+        [ArchiveSource(archive)], target, options, engine=archive.engine, progress=progress, command="repack"
+    )
 
 
 def _word_rule(archive: Archive) -> str:

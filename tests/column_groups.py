@@ -19,6 +19,7 @@ GROUPS = {
     "section": ("segment", "kind", "uncompressed_size", "archive_offset", "num_blocks"),
     "section_block": ("compressed_size",),
     "binary_file": ("ino",),
+    "generation": ("time", "added", "removed", "command", "comment"),
 }
 CHANGE_GROUPS = GROUPS | {"removed_inode": ("ino",), "removed_name": ("parent", "name")}
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # `pytest --hypothesis-profile=default` draws new ones.
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")  # archives that are packed twice have the same bytes
 
 
 @pytest.fixture(autouse=True)

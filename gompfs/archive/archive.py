@@ -6,6 +6,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -25,7 +26,7 @@ from gompfs.errors import (
     GompfsError,
 )
 from gompfs.forks import call_in_child
-from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, read_columns
+from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, read_columns, walk_chain
 from gompfs.index.image import image_file
 from gompfs.index.reader import IndexReader
 from gompfs.model import (
@@ -301,7 +302,12 @@ class Archive(Entries):
                 "generation: an add is running or was interrupted, or they are damaged; see gompfs repair"
             )
         yield from map(Problem, check_copies(self._file, self.superblock))
-        yield from self.index.problems()
+        yield from self.index.problems(self.footer.generation)
+
+    def generation_sizes(self) -> list[int]:
+        """Returns the size of each generation in bytes, with its header and trailers."""
+        ends = [0, *(link.position.end for link in walk_chain(self._file, self.superblock, self.size))]
+        return [end - before for before, end in pairwise(ends)]
 
     def read(self, ino: int, file_offset: int, size: int) -> bytes:
         """Returns up to `size` bytes of a regular file from `file_offset` on, fewer only at the end of the file.

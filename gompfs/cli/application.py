@@ -32,6 +32,7 @@ EXIT_TERMINATED = 143
 COMMAND_MODULES = {
     "pack": "pack",
     "add": "pack",
+    "remove": "remove",
     "mount": "mount",
     "umount": "mount",
     "ps": "ps",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gompfs.cli.output import human_size, print_json, print_line, ratio
 from gompfs.cli.parameters import archive_argument, json_option, opened
-from gompfs.errors import GompfsError, display_path
+from gompfs.errors import GompfsError, display_path, display_text
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--index", "database", metavar="FILE", help="Write the index to FILE instead, as a SQLite database.")
 @click.option("-f", "--force", is_flag=True, help="With --index: replace FILE if it exists.")
 def info_command(archive: str, *, as_json: bool, database: str | None, force: bool) -> None:
-    """Show sizes, ratio, codecs, segments and sections of ARCHIVE."""
+    """Show sizes, codecs, generations and sections of ARCHIVE."""
     if database is not None and as_json:
         raise click.UsageError("--index prints no JSON")
     if database is None and force:
@@ -86,6 +87,10 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         "num_blocks": archive.num_blocks,
         "meta": archive.meta,
         "codecs": _codec_mix(archive),
+        "generations": [
+            {**note._asdict(), "size": size}
+            for note, size in zip(archive.index.generations(), archive.generation_sizes(), strict=False)
+        ],
         "segments": segments,
         "sections": sections,
         "warnings": archive.warnings,
@@ -142,10 +147,24 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         (f"codec {label}", f"{codec['num_blocks']:,} blocks, {human_size(codec['compressed_size'])}")
         for label, codec in facts["codecs"].items()
     ]
+    rows += [(f"generation {note['number']}", _generation(note)) for note in facts["generations"]]
     rows += [(f"segment {part['segment']}", _part(part)) for part in facts["segments"]]
     rows += [(f"section {part['kind']}, segment {part['segment']}", _part(part)) for part in facts["sections"]]
     width = max(len(name) for name, _ in rows)
     return [f"{name:<{width}}  {value}" for name, value in rows]
+
+
+def _generation(note: dict[str, Any]) -> str:
+    entries = f"{note['num_added']:,} entries" + (f", {note['num_removed']:,} removed" if note["num_removed"] else "")
+    comment = f": {display_text(note['comment'])}" if note["comment"] else ""
+    return f"{_date(note['time'])}, {display_text(note['command'])}, {entries}, {human_size(note['size'])}{comment}"
+
+
+def _date(seconds: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):  # a time that no program writes
+        return f"@{seconds}"
 
 
 def _part(part: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
 from gompfs.cli.packing import (
     CHECK_OPTIONS,
     CODEC_OPTIONS,
+    COMMENT_OPTIONS,
     DICTIONARY_OPTIONS,
     QUIET_OPTIONS,
     WORDS_HELP,
@@ -85,6 +86,7 @@ _SHARED_OPTIONS: Options = [
         callback=parse_group,
         help="Store GROUP as the group of all entries, by name or number.",
     ),
+    *COMMENT_OPTIONS,
     *QUIET_OPTIONS,
 ]
 
@@ -205,7 +207,7 @@ def _note_on_root(specs: Sequence[str], values: dict[str, Any]) -> str:
 def _pack_options(values: dict[str, Any]) -> PackOptions:
     from gompfs.options import PackOptions
 
-    same_names = ("jobs", "mtime_ns", "owner", "group", "block_size", "words", "force", "checksum")
+    same_names = ("jobs", "mtime_ns", "owner", "group", "block_size", "words", "force", "checksum", "comment")
     fields = {name: values[name] for name in same_names if name in values} | codec_options(values)
     fields["check"] = not values["no_check"]
     purpose = values.get("purpose")

@@ -72,6 +72,14 @@ CHECK_OPTIONS: Options = [
         "checksums before the archive appears.",
     ),
 ]
+COMMENT_OPTIONS: Options = [
+    click.option(
+        "--comment",
+        metavar="TEXT",
+        default="",
+        help="Note TEXT, of at most 4096 bytes, with the time and the command; gompfs info shows it.",
+    ),
+]
 WORDS_HELP = (
     "Definition of a word for statistics: text between whitespace; a run of letters, digits and apostrophes; or a run "
     "of ASCII letters and digits, _ and bytes from 0x80 on."

@@ -11,6 +11,7 @@ from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.packing import (
     CHECK_OPTIONS,
     CODEC_OPTIONS,
+    COMMENT_OPTIONS,
     DICTIONARY_OPTIONS,
     QUIET_OPTIONS,
     WORDS_HELP,
@@ -35,7 +36,7 @@ from gompfs.model import WORD_RULES
 )
 @with_options([*CODEC_OPTIONS, *DICTIONARY_OPTIONS, jobs_option])
 @click.option("--words", type=click.Choice(WORD_RULES), help=f"{WORDS_HELP} Default: as in ARCHIVE.")
-@with_options([*CHECK_OPTIONS, *QUIET_OPTIONS])
+@with_options([*CHECK_OPTIONS, *COMMENT_OPTIONS, *QUIET_OPTIONS])
 @engine_option
 @json_option
 def repack_command(
@@ -73,6 +74,7 @@ def repack_command(
                 jobs=values["jobs"],
                 force=force,
                 check=not values["no_check"],
+                comment=values["comment"],
                 progress=progress,
                 **codec_options(values),
             ),

@@ -14,6 +14,7 @@ _LEAST_LIKENESS = 0.7
 _NAMES_ELSEWHERE = {
     **dict.fromkeys(("c", "create", "compress", "mksquashfs", "mkdwarfs", "new"), "pack"),
     **dict.fromkeys(("append", "backup", "update", "r", "u"), "add"),
+    **dict.fromkeys(("rm", "delete", "d"), "remove"),
     **dict.fromkeys(("x", "unpack", "unzip", "untar", "unsquashfs", "restore"), "extract"),
     **dict.fromkeys(("l", "t", "dir", "list", "contents", "tree", "find"), "ls"),
     **dict.fromkeys(("search", "rg"), "grep"),
@@ -29,11 +30,10 @@ _NAMES_ELSEWHERE = {
 """Names that tar, zip, SquashFS, borg and others have for a command."""
 
 _ADVICE = {
-    **dict.fromkeys(("rm", "delete", "remove", "d"), "to leave entries out, mount ARCHIVE and pack it with --exclude"),
     "diff": "mount both archives and use diff -r",
     "version": "see gompfs --version",
     "cp": "use extract",
-    "mv": "an archive cannot be changed, only added to",
+    "mv": "the names in an archive cannot be changed; add the entry under its new name, and remove the old one",
     "du": "use ls -l, or du in a mount",
 }
 

@@ -10,6 +10,8 @@ from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import CorruptIndexError, display_path
 from gompfs.model import (
     DICTIONARY_SECTION,
+    MAX_COMMAND_SIZE,
+    MAX_COMMENT_SIZE,
     MAX_INO,
     MAX_SYMLINK_TARGET_SIZE,
     MAX_XATTR_NAME_SIZE,
@@ -144,13 +146,19 @@ _CONTENTS = (
         f"SELECT ino FROM binary_file WHERE ino NOT IN (SELECT ino FROM inode WHERE {_IS_FILE})",
     ),
     _SECTION_OF_NO_SEGMENT,
+    _Rule(
+        "the command or the comment of generation {0} is too long",
+        f"SELECT NULL, number FROM generation WHERE length(CAST(command AS BLOB)) > {MAX_COMMAND_SIZE}"
+        f" OR length(CAST(comment AS BLOB)) > {MAX_COMMENT_SIZE}",
+    ),
 )
 
 
-def find_problems(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
+def find_problems(query: Query, segments: Sequence[Segment], block_size: int, generation: int) -> Iterator[Problem]:
     """Yields all problems, one kind after another. `query` runs SQL, and raises CorruptIndexError."""
     checks: list[Callable[[], Iterator[Problem]]] = [
         lambda: _check_facts(query),
+        lambda: _check_generations(query, generation),
         *(lambda rule=rule: _ask(query, rule) for rule in (*_INODES, *_NAMES, *_CONTENTS)),
         lambda: _check_extents(query, segments, block_size),
         lambda: _check_parts(query, segments),
@@ -174,9 +182,10 @@ def _shown(value: object) -> str:
     return display_path(value) if isinstance(value, bytes | str) else str(value)
 
 
-def check_to_extend(query: Query) -> Iterator[Problem]:
+def check_to_extend(query: Query, generation: int) -> Iterator[Problem]:
     """Yields the problems that rows of another generation would meet: see _check_facts."""
     yield from _ask(query, _SECTION_OF_NO_SEGMENT)
+    yield from _check_generations(query, generation)
     yield from _check_facts(query)
 
 
@@ -193,6 +202,13 @@ def _check_facts(query: Query) -> Iterator[Problem]:
         yield Problem("meta: next_ino is above 2^62")
     elif int(next_ino) <= highest:
         yield Problem(f"meta: next_ino is {next_ino}, and there is an inode {highest}")
+
+
+def _check_generations(query: Query, generation: int) -> Iterator[Problem]:
+    """Yields a problem unless there is a note of each generation."""
+    ((count,),) = query("SELECT COUNT(*) FROM generation")
+    if count != generation:
+        yield Problem(f"the index notes {count} generations, and is that of generation {generation}")
 
 
 def _check_extents(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:

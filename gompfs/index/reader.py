@@ -23,6 +23,7 @@ from gompfs.model import (
     MAX_XATTR_VALUE_SIZE,
     ROOT_INO,
     DirectoryEntry,
+    Generation,
     Inode,
     PackedRows,
     Problem,
@@ -231,6 +232,10 @@ class IndexReader:
         """Returns the inodes of the binary files, which the grammar leaves out."""
         return [int(row[0]) for row in self._image.query("SELECT ino FROM binary_file ORDER BY ino")]
 
+    def generations(self) -> list[Generation]:
+        """Returns what is noted of each generation."""
+        return list(map(Generation._make, self._image.query("SELECT * FROM generation ORDER BY number")))
+
     def totals(self) -> tuple[int, int]:
         """Returns the number of inodes, and the total size of regular files in bytes, which may exceed 2^63."""
         ((count, high, low),) = self._image.query(
@@ -285,16 +290,19 @@ class IndexReader:
             self._check_names(tuple(name for _, name, _ in rows))
         return rows
 
-    def check_before_adding(self) -> None:
-        """Raise CorruptIndexError unless rows can be added: for damage of segments, sections and facts."""
+    def check_before_adding(self, generation: int) -> None:
+        """Raise CorruptIndexError unless rows can be added to the index of a generation.
+
+        It checks segments, sections, facts and notes of generations.
+        """
         self.segments()
         self.sections()
-        for problem in check_to_extend(self._image.query):
+        for problem in check_to_extend(self._image.query, generation):
             raise self._image.error(problem.reason)
 
-    def problems(self) -> Iterator[Problem]:
-        """Yields violations of the format. Reads all tables."""
-        return find_problems(self._image.query, self.segments(), self._block_size)
+    def problems(self, generation: int) -> Iterator[Problem]:
+        """Yields violations of the format in the index of a generation. Reads all tables."""
+        return find_problems(self._image.query, self.segments(), self._block_size, generation)
 
     def _check_inodes(self, columns: Sequence[tuple[Any, ...]], what: str) -> None:
         """Raise CorruptIndexError unless the columns of one or more inodes are valid. Fast for many inodes."""

@@ -69,3 +69,14 @@ CREATE TABLE section (
 
 -- Files that statistics leave out, since they are binary.
 CREATE TABLE binary_file (ino INTEGER PRIMARY KEY);
+
+-- What each generation did, from generation 1 on. time: seconds since 1970. added, removed: numbers of names. command:
+-- program, version and command that wrote it. comment: of the user, or empty.
+CREATE TABLE generation (
+    number INTEGER PRIMARY KEY,
+    time INTEGER NOT NULL,
+    added INTEGER NOT NULL,
+    removed INTEGER NOT NULL,
+    command TEXT NOT NULL,
+    comment TEXT NOT NULL
+);

@@ -17,7 +17,7 @@ import sqlite_utils
 
 from gompfs._native.index import consecutive_offsets
 from gompfs.index.schema import script
-from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
+from gompfs.model import MAX_OFFSET, Extent, Generation, Inode, WrittenBlock, WrittenPart
 
 _BATCH = 4096
 _EXTENTS = 4 * _BATCH  # of text files, whose extents are known after all inodes
@@ -128,6 +128,24 @@ class IndexWriter:
         """Record that the grammar leaves these files out."""
         self._binary_files.extend([(ino,) for ino in inos])
 
+    def remove_names(self, parent: int, name: bytes) -> int:
+        """Remove a name and, if it is that of a directory, all names below it. Returns the number of names."""
+        self._wait()
+        before = self._connection.total_changes
+        gone = self._connection.execute(
+            """
+            WITH RECURSIVE gone(ino) AS (
+                SELECT ino FROM dirent WHERE parent = ? AND name = ?
+                UNION SELECT dirent.ino FROM gone JOIN dirent ON dirent.parent = gone.ino
+            )
+            SELECT ino FROM gone
+            """,
+            (parent, name),
+        ).fetchall()
+        self._connection.execute("DELETE FROM dirent WHERE parent = ? AND name = ?", (parent, name))
+        self._connection.executemany("DELETE FROM dirent WHERE parent = ?", gone)
+        return self._connection.total_changes - before
+
     def add_segment(
         self, number: int, first_block: int, blocks: Sequence[WrittenBlock], parts: Sequence[WrittenPart]
     ) -> None:
@@ -161,6 +179,11 @@ class IndexWriter:
         positions = self._positions(heads)
         sizes = np.array([part.head.compressed_size if part.head is not None else 0 for part in parts], "<u4")
         return {"heads_offset": positions["archive_offset"], "head_sizes": sizes.tobytes()}
+
+    def add_generation(self, note: Generation) -> None:
+        """Store what is noted of the generation that this index is for."""
+        self._wait()
+        self._connection.execute("INSERT INTO generation VALUES (?, ?, ?, ?, ?, ?)", note)
 
     def set_meta(self, values: dict[str, str]) -> None:
         """Store facts about the archive by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gompfs.pack.packer import PackProgress, PackReport, add_to_archive, pack_archive
 from gompfs.pack.paths import check_target, open_sources, pack_paths
+from gompfs.pack.remove import remove_from_archive
 from gompfs.pack.sources import open_source
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "open_sources",
     "pack_archive",
     "pack_paths",
+    "remove_from_archive",
 ]

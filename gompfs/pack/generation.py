@@ -74,7 +74,7 @@ def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[
             archive, file=LocalFile(os.dup(descriptor)), engine=select_engine("cpu", num_threads), verify=True
         )
         try:
-            base.index.check_before_adding()
+            base.index.check_before_adding(newest.footer.generation)
             with (
                 TemporaryIndex(newest.columns) as index,
                 open(descriptor, "ab", buffering=BUFFER_SIZE, closefd=False) as end,
@@ -91,7 +91,8 @@ def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[
                 end.flush()
                 header = GenerationHeader(number, superblock.uuid, *position).to_bytes()
                 if check:
-                    read_back(UnfinishedArchive(descriptor, start, header), archive, number, num_threads)
+                    unfinished = UnfinishedArchive(descriptor, start, header)
+                    read_back(unfinished, archive, number, num_threads, len(base.segments))
                 # What makes the generation valid must not reach the disk before the data that it refers to.
                 os.fsync(descriptor)
                 os.pwrite(descriptor, header, start)

@@ -16,12 +16,13 @@ from gompfs.codec.block import Buffer
 from gompfs.engine import Engine
 from gompfs.errors import PackError
 from gompfs.format import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
-from gompfs.model import DICTIONARY_SECTION
+from gompfs.model import DICTIONARY_SECTION, Generation
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
 from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.dictionary import choose_dictionary, may_have_dictionary, read_dictionary
 from gompfs.pack.generation import BUFFER_SIZE, new_generation, store_index, write_trailers
+from gompfs.pack.history import note_of
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
 from gompfs.pack.read_back import UnfinishedArchive, read_back
 from gompfs.pack.segment import SegmentBuilder
@@ -73,14 +74,16 @@ def pack_archive(
     *,
     engine: Engine,
     progress: ProgressCallback | None = None,
+    command: str = "pack",
 ) -> PackReport:
     """Pack `sources` into a new archive at `target`, which appears complete or not at all.
 
-    The same entries and options give the same bytes. With `options.check`, the archive is read back before it appears.
+    The archive notes the time, `command`, and the comment of the options. The same entries, options and notes give the
+    same bytes; $SOURCE_DATE_EPOCH sets the time. With `options.check`, the archive is read back before it appears.
     With `options.force`, an existing archive is replaced, and its mode and owner are kept; if `target` is a symlink to
     it, the symlink stays. Raises PackError; also if `target` exists without `options.force`, or is not an archive.
     """
-    started = time.monotonic()
+    started, note = time.monotonic(), note_of(command, options.comment)
     with naming(target), ExitStack() as stack:
         target = _final_target(target, force=options.force)
         old = _lock_old(stack, target) if os.path.lexists(target) else None
@@ -88,7 +91,7 @@ def pack_archive(
         for descriptor in (new.descriptor, old):
             if descriptor is not None:
                 _skip_inode(sources, os.fstat(descriptor))
-        report = _write_archive(new.descriptor, sources, options, engine, progress)
+        report = _write_archive(new.descriptor, sources, options, engine, progress, note)
         if options.check:
             read_back(UnfinishedArchive(new.descriptor), target, 1, engine.num_threads)
         if old is None:
@@ -124,7 +127,12 @@ def _lock_old(stack: ExitStack, target: Path) -> int:
 
 
 def _write_archive(
-    descriptor: int, sources: Sequence[Source], options: PackOptions, engine: Engine, progress: ProgressCallback | None
+    descriptor: int,
+    sources: Sequence[Source],
+    options: PackOptions,
+    engine: Engine,
+    progress: ProgressCallback | None,
+    note: Generation,
 ) -> PackReport:
     """Write a whole archive to an empty file."""
     with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex() as index:
@@ -144,6 +152,7 @@ def _write_archive(
         del builder  # its memory, for paths and contents
         purpose = {} if options.purpose is None else {"for": options.purpose}
         index.writer.set_meta({"words": options.words, **purpose})
+        index.writer.add_generation(note._replace(num_added=report.num_entries))
         superblock = _write_first_index(writer, *index.finish(), options)
     os.pwrite(descriptor, superblock.to_bytes(), 0)
     return report
@@ -174,7 +183,7 @@ def add_to_archive(
     A crash leaves the archive as it was (see new_generation). Raises PackError, or ArchiveFormatError for a damaged
     archive.
     """
-    started = time.monotonic()
+    started, note = time.monotonic(), note_of("add", options.comment)
     with new_generation(archive, check=options.check, num_threads=engine.num_threads) as grown:
         _skip_inode(sources, grown.status)
         words = grown.base.meta.get("words", options.words)
@@ -188,6 +197,7 @@ def add_to_archive(
             grown.index, grown.writer, engine, options, grown.block_size, archived=archived, dictionary=dictionary
         )
         report = _write_segment(builder, sources, progress)
+        grown.index.add_generation(note._replace(number=grown.number, num_added=report.num_entries))
     return _finish_report(report, archive, started, grown.status.st_size)
 
 

@@ -43,31 +43,33 @@ class UnfinishedArchive(LocalFile):
         return bytes(data)
 
 
-def read_back(file: UnfinishedArchive, path: Path, generation: int, num_threads: int) -> None:
-    """Read `generation`, the newest one, which has just been written.
+def read_back(
+    file: UnfinishedArchive, path: Path, generation: int, num_threads: int, num_segments_before: int = 0
+) -> None:
+    """Read `generation`, the newest one, which has just been written after `num_segments_before` segments.
 
     Both copies of its index must be intact. The index of a new archive must keep all rules of the format. All blocks
-    of the last segment and of its sections, with the heads of its parts, must decode to contents that match their
+    of the new segment and of its sections, with the heads of its parts, must decode to contents that match their
     checksums. Raises PackError if anything does not; then the generation must not become valid.
     """
     try:
         engine = select_engine("cpu", num_threads)
         with Archive(path, file=file, engine=engine, cache_size=_MAX_HEADS, verify=True) as archive:
-            problem = next(_problems(archive, file, generation), None)
+            problem = next(_problems(archive, file, generation, num_segments_before), None)
     except GompfsError as error:
         problem = error.message
     if problem is not None:
         raise PackError(f"what was written cannot be read back: {problem}; nothing was changed", path=path)
 
 
-def _problems(archive: Archive, file: UnfinishedArchive, generation: int) -> Iterator[str]:
+def _problems(archive: Archive, file: UnfinishedArchive, generation: int, num_segments_before: int) -> Iterator[str]:
     if archive.footer.generation != generation:
         yield f"the archive ends with generation {archive.footer.generation}"
     yield from check_newest_copies(file, archive.superblock)
     with ThreadPoolExecutor(1) as thread:
         # SQLite checks the index in one thread, and the cores have nothing else to do at the end of packing.
         index = thread.submit(_problems_of_index, archive) if generation == 1 else None
-        for segment in archive.segments[-1:]:
+        for segment in archive.segments[num_segments_before:]:
             yield from _problems_of_segment(archive, segment)
             for section in archive.sections:
                 if section.segment == segment.number:
@@ -77,7 +79,7 @@ def _problems(archive: Archive, file: UnfinishedArchive, generation: int) -> Ite
 
 
 def _problems_of_index(archive: Archive) -> list[str]:
-    return [problem.reason for problem in archive.index.problems()]
+    return [problem.reason for problem in archive.index.problems(archive.footer.generation)]
 
 
 def _problems_of_segment(archive: Archive, segment: Segment) -> Iterator[str]:

@@ -33,6 +33,10 @@ bool are_equal(const SectionRow& one, const SectionRow& other) {
     return std::tie(one.uncompressed_size, one.archive_offset, one.compressed_sizes) ==
            std::tie(other.uncompressed_size, other.archive_offset, other.compressed_sizes);
 }
+bool are_equal(const GenerationRow& one, const GenerationRow& other) {
+    return std::tie(one.time, one.num_added, one.num_removed, one.command, one.comment) ==
+           std::tie(other.time, other.num_added, other.num_removed, other.command, other.comment);
+}
 bool are_equal(const SegmentRow& one, const SegmentRow& other) {
     return std::tie(one.archive_offset, one.heads_offset, one.compressed_sizes, one.head_sizes,
                     one.codecs, one.part_kinds, one.part_sizes) ==
@@ -78,10 +82,11 @@ class ChangeFinder {
             before_, after_,
             [&](const EntryRow& row) { writer_.remove_name({row.parent, row.name}); },
             [&](const EntryRow& row) { writer_.add(row); });
-        write_segments();
+        write_appended<SegmentRow, SegmentRows>("a segment is gone");
         compare<SectionRow, SectionRows>(
             before_, after_, [](const SectionRow&) { fail_index("a section is gone"); },
             [&](const SectionRow& row) { writer_.add(row); });
+        write_appended<GenerationRow, GenerationRows>("a generation is gone");
         return writer_.finish(IndexKind::changes);
     }
 
@@ -140,12 +145,14 @@ class ChangeFinder {
         }
     }
 
-    void write_segments() {
-        SegmentRows old_rows(before_), new_rows(after_);
-        SegmentRow old_row{}, new_row{};
+    // Writes the rows of a table that follow those of `before`.
+    template <typename Row, typename Rows>
+    void write_appended(const char* is_gone) {
+        Rows old_rows(before_), new_rows(after_);
+        Row old_row{}, new_row{};
         while (old_rows.next(old_row)) {
             if (!new_rows.next(new_row) || !are_equal(old_row, new_row)) {
-                fail_index("a segment is gone");
+                fail_index(is_gone);
             }
         }
         while (new_rows.next(new_row)) {

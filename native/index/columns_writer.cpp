@@ -127,6 +127,15 @@ void ColumnsWriter::add_binary_file(std::uint64_t ino) {
     binary_file_.inos.add(ino);
 }
 
+void ColumnsWriter::add(const GenerationRow& row) {
+    ++generation_.num_rows;
+    generation_.times.add(row.time);
+    generation_.nums_added.add(row.num_added);
+    generation_.nums_removed.add(row.num_removed);
+    generation_.commands.add_string(row.command);
+    generation_.comments.add_string(row.comment);
+}
+
 void ColumnsWriter::remove_inode(std::uint64_t ino) {
     ++removed_inode_.num_rows;
     removed_inode_.inos.add(ino);
@@ -155,6 +164,8 @@ void ColumnsWriter::for_each_group(IndexKind kind, const Take& take) {
          section_.archive_offsets, section_.nums_blocks);
     take(section_block_.num_rows, section_block_.compressed_sizes);
     take(binary_file_.num_rows, binary_file_.inos);
+    take(generation_.num_rows, generation_.times, generation_.nums_added, generation_.nums_removed,
+         generation_.commands, generation_.comments);
     if (kind == IndexKind::changes) {
         take(removed_inode_.num_rows, removed_inode_.inos);
         take(removed_name_.num_rows, removed_name_.parents, removed_name_.names);

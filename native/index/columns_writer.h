@@ -80,6 +80,7 @@ class ColumnsWriter {
     void add(const SegmentRow& row);
     void add(const SectionRow& row);
     void add_binary_file(std::uint64_t ino);
+    void add(const GenerationRow& row);
     // Of changes only.
     void remove_inode(std::uint64_t ino);
     void remove_name(const NameRow& row);
@@ -151,6 +152,12 @@ class ColumnsWriter {
         std::uint64_t num_rows = 0;
         AscendingWriter inos{1};
     } binary_file_, removed_inode_;
+    struct {
+        std::uint64_t num_rows = 0;
+        DifferenceWriter times;
+        NumberColumnWriter nums_added, nums_removed;
+        ByteColumnWriter commands, comments;
+    } generation_;
     struct {
         std::uint64_t num_rows = 0;
         AscendingWriter parents{0};

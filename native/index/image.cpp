@@ -53,6 +53,7 @@ class ImageBuilder {
     std::uint32_t write_segments();
     std::uint32_t write_sections();
     std::uint32_t write_binary_files();
+    std::uint32_t write_generations();
 
     IndexColumns columns_;
     ImagePages pages_;
@@ -150,13 +151,31 @@ std::uint32_t ImageBuilder::write_binary_files() {
     });
 }
 
+std::uint32_t ImageBuilder::write_generations() {
+    std::uint64_t number = 0;
+    return write_table<GenerationRow>(kRows, GenerationRows(columns_), [&](const auto& row) {
+        record_.add_null();  // the number is the rowid
+        record_.add_integer(row.time);
+        record_.add_integer(row.num_added);
+        record_.add_integer(row.num_removed);
+        record_.add_text(row.command);
+        record_.add_text(row.comment);
+        return ++number;
+    });
+}
+
 ImagePages& ImageBuilder::build(std::span<const TableStatement> tables) {
     // Segments first, since a reader needs them at once.
     const std::map<std::string_view, std::uint32_t> roots = {
-        {"meta", write_meta()},        {"segment", write_segments()},
-        {"section", write_sections()}, {"inode", write_inodes()},
-        {"dirent", write_entries()},   {"extent", write_extents()},
-        {"xattr", write_xattrs()},     {"binary_file", write_binary_files()},
+        {"meta", write_meta()},
+        {"segment", write_segments()},
+        {"section", write_sections()},
+        {"inode", write_inodes()},
+        {"dirent", write_entries()},
+        {"extent", write_extents()},
+        {"xattr", write_xattrs()},
+        {"binary_file", write_binary_files()},
+        {"generation", write_generations()},
     };
     std::vector<std::vector<std::uint8_t>> records;
     for (const TableStatement& table : tables) {

@@ -87,6 +87,17 @@ SectionRow read_section(FieldReader& reader) {
     return row;
 }
 
+GenerationRow read_generation(FieldReader& reader) {
+    GenerationRow row{};
+    reader.null();
+    row.time = reader.integer();
+    row.num_added = unsigned_number(reader, "the number of added entries");
+    row.num_removed = unsigned_number(reader, "the number of removed entries");
+    row.command = reader.text();
+    row.comment = reader.text();
+    return row;
+}
+
 ExtentRow read_extent(FieldReader& reader) {
     ExtentRow row{};
     row.ino = unsigned_number(reader, "an inode number");
@@ -141,6 +152,13 @@ StoredColumns columns_of_image(int descriptor) {
     visit("section", [&](std::int64_t, FieldReader& reader) { writer.add(read_section(reader)); });
     visit("binary_file",
           [&](std::int64_t rowid, FieldReader&) { writer.add_binary_file(ino_of_rowid(rowid)); });
+    number = 0;
+    visit("generation", [&](std::int64_t rowid, FieldReader& reader) {
+        if (rowid != ++number) {
+            fail_index("the generations are not numbered in order");
+        }
+        writer.add(read_generation(reader));
+    });
     return writer.finish(IndexKind::whole);
 }
 

@@ -84,6 +84,8 @@ IndexColumns::IndexColumns(Bytes columns, IndexKind kind) : unpacked_size_(colum
          section.archive_offsets, section.nums_blocks);
     read(section_block, section_block.compressed_sizes);
     read(binary_file, binary_file.inos);
+    read(generation, generation.times, generation.nums_added, generation.nums_removed,
+         generation.commands, generation.comments);
     removed_inode = {};
     removed_name = {};
     if (kind == IndexKind::changes) {
@@ -330,6 +332,29 @@ bool BinaryFileRows::next(std::uint64_t& ino) {
     }
     --left_;
     ino = inos_.next();
+    return true;
+}
+
+GenerationRows::GenerationRows(const IndexColumns& columns)
+    : left_(columns.generation.num_rows),
+      times_(columns.generation.times, left_),
+      nums_added_(columns.generation.nums_added, left_),
+      nums_removed_(columns.generation.nums_removed, left_),
+      commands_(columns.generation.commands, left_),
+      comments_(columns.generation.comments, left_) {}
+
+bool GenerationRows::next(GenerationRow& row) {
+    if (left_ == 0) {
+        return false;
+    }
+    --left_;
+    row.time = time_ = plus(time_, times_.next_signed());
+    row.num_added = nums_added_.next_up_to(kMaxIndexNumber, "the number of added entries");
+    row.num_removed = nums_removed_.next_up_to(kMaxIndexNumber, "the number of removed entries");
+    row.command = commands_.next();
+    row.comment = comments_.next();
+    check_text(row.command);
+    check_text(row.comment);
     return true;
 }
 

@@ -78,6 +78,10 @@ struct IndexColumns {
     } binary_file;
     struct {
         std::uint64_t num_rows;
+        Bytes times, nums_added, nums_removed, commands, comments;
+    } generation;
+    struct {
+        std::uint64_t num_rows;
         Bytes inos;
     } removed_inode;  // of changes
     struct {
@@ -274,6 +278,25 @@ class BinaryFileRows {
   private:
     std::uint64_t left_;
     AscendingNumbers inos_;
+};
+
+// What one generation did. Rows are numbered from 1.
+struct GenerationRow {
+    std::int64_t time;  // in seconds since 1970
+    std::uint64_t num_added, num_removed;
+    std::string_view command, comment;
+};
+
+class GenerationRows {
+  public:
+    explicit GenerationRows(const IndexColumns& columns);
+    bool next(GenerationRow& row);
+
+  private:
+    std::uint64_t left_;
+    NumberColumn times_, nums_added_, nums_removed_;
+    StringColumn commands_, comments_;
+    std::int64_t time_ = 0;
 };
 
 class RemovedInodeRows {

@@ -211,19 +211,26 @@ class Merger {
         merge_names();
         merge_owned<ExtentRow, ExtentRows>([&](const ExtentRow& row) { writer_.add(row); });
         merge_owned<XattrRow, XattrRows>([&](const XattrRow& row) { writer_.add(row); });
-        for (const IndexColumns& index : indexes_) {
-            SegmentRows segments(index);
-            for (SegmentRow row{}; segments.next(row);) {
-                writer_.add(row);
-            }
-        }
+        append_all<SegmentRow, SegmentRows>();
         merge_sections();
         merge_owned<std::uint64_t, BinaryFileRows>(
             [&](std::uint64_t ino) { writer_.add_binary_file(ino); });
+        append_all<GenerationRow, GenerationRows>();
         return std::move(writer_.finish(IndexKind::whole).bytes);
     }
 
   private:
+    // Adds the rows of a table in which later indexes continue the earlier ones.
+    template <typename Row, typename Rows>
+    void append_all() {
+        for (const IndexColumns& index : indexes_) {
+            Rows rows(index);
+            for (Row row{}; rows.next(row);) {
+                writer_.add(row);
+            }
+        }
+    }
+
     template <typename Row, typename Rows, typename Add>
     void merge_owned(const Add& add) {
         std::deque<OwnedRows<Row, Rows>> streams;

@@ -12,6 +12,7 @@ import pytest
     [
         *(("pakc", "pack"), ("unmount", "umount"), ("list", "ls"), ("x", "extract"), ("create", "pack")),
         *(("verfy", "verify"), ("unsquashfs", "extract"), ("search", "grep"), ("stat", "stats"), ("fsck", "verify")),
+        *(("rm", "remove"), ("delete", "remove")),
     ],
 )
 def test_commands_that_do_not_exist(gompfs, name, meant):
@@ -20,7 +21,7 @@ def test_commands_that_do_not_exist(gompfs, name, meant):
     assert result.error_line == f"No such command {name!r}. Did you mean {meant!r}? See: gompfs --help"
 
 
-@pytest.mark.parametrize(("name", "words"), [("rm", "--exclude"), ("diff", "diff -r"), ("delete", "pack it")])
+@pytest.mark.parametrize(("name", "words"), [("mv", "under its new name"), ("diff", "diff -r")])
 def test_what_gompfs_has_no_command_for(gompfs, name, words):
     result = gompfs(name, "a.gomp")
     assert result.status == 2

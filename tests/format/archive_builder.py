@@ -115,6 +115,8 @@ class ArchiveBuilder:
                 connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
         meta = {**self.meta, "next_ino": str(_ROOT_INO + 1 + len(self._inodes))}
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        note = (1, _TIME_NS // 10**9, len(self._inodes), 0, "tests", "")
+        connection.execute("INSERT INTO generation VALUES (?, ?, ?, ?, ?, ?)", note)
         for statement in self.statements:
             connection.execute(statement)
         columns, _ = columns_of_image(connection.serialize())

@@ -35,7 +35,7 @@ from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.model import PartKind
 from gompfs.options import PackOptions
-from gompfs.pack import add_to_archive, open_source, pack_archive
+from gompfs.pack import add_to_archive, open_source, pack_archive, remove_from_archive
 from gompfs.text import is_text
 
 TIME_NS = 1_600_000_000_123_456_789
@@ -152,6 +152,29 @@ def make_generations(archive: Path, root: Path) -> None:
         suffix = "" if number == len(each) else f"-{number}"
         write_manifest(archive, seen, f"Generation {number} of {len(each)}.", suffix=suffix)
     write_words(archive, seen, "letters")
+
+
+def make_history(archive: Path, root: Path) -> None:
+    """Packs a tree, then adds and removes little, so that indexes of changes follow a whole one; with comments."""
+    rng = random.Random("golden history")
+    for number in range(1, 4):
+        (root / f"{number}").mkdir(parents=True)
+    (root / "1/gone/below").mkdir(parents=True)
+    for number in range(60):
+        (root / f"1/{rng.randbytes(9).hex()}").write_bytes(rng.randbytes(number))
+        (root / f"1/gone/below/{number}").touch()
+    (root / "1/replaced").write_bytes(_text(rng, 3000))
+    os.setxattr(root / "1/replaced", b"user.kept", b"no")
+    os.symlink("replaced", root / "1/link")
+    (root / "2/replaced").write_bytes(_text(rng, 2000))
+    (root / "3/new").write_bytes(b"new words")
+    seen = _pack_generation(archive, root / "1", 1, PackOptions(block_size=16 << 10))
+    seen.update(_pack_generation(archive, root / "2", 2, PackOptions(comment="\u00e9 is\nUTF-8 \x1b[0m")))
+    remove_from_archive(archive, ["gone", "link"], comment="x" * 300)
+    seen = {path: item for path, item in seen.items() if path != b"link" and path.split(b"/")[0] != b"gone"}
+    seen.update(_pack_generation(archive, root / "3", 4, PackOptions()))
+    write_manifest(archive, seen, "Three indexes of changes, one of which removes entries.")
+    write_words(archive, seen, "identifiers")
 
 
 def make_large_blocks(archive: Path, root: Path) -> None:
@@ -392,6 +415,7 @@ MAKERS: dict[str, Callable[[Path, Path], None]] = {
     "tree": make_tree,
     "parts": make_parts,
     "generations": make_generations,
+    "history": make_history,
     "large-blocks": make_large_blocks,
     "long-word": make_long_word,
     "nothing": make_nothing,

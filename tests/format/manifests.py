@@ -78,7 +78,8 @@ def frame_lines(archive: Archive) -> list[str]:
     superblock, footer = archive.superblock, archive.footer
     lines = [
         f"superblock block_size={superblock.block_size} uuid={superblock.uuid}",
-        f"footer generation={footer.generation} previous={'yes' if footer.previous_footer else 'no'}",
+        f"footer generation={footer.generation} changes={footer.num_changes}",
+        *(f"generation {escaped(' '.join(map(str, note)).encode())}" for note in archive.index.generations()),
         *(f"meta {key}={value}" for key, value in sorted(archive.meta.items())),
     ]
     for segment in archive.segments:

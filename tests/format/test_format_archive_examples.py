@@ -8,6 +8,7 @@ import struct
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
 from column_groups import CHANGE_GROUPS, GROUPS, cut, join
 from forged_index import index_columns
 from format_tables import FormatTables
@@ -36,6 +37,12 @@ def rows_of_document(rows: list[tuple[str, str]]) -> set[tuple[str, tuple[object
     return found
 
 
+@pytest.fixture(autouse=True)
+def _version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gompfs.__version__", "1.0")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
 def pack_hello(path: Path) -> Path:
     file = path / "hello"
     file.write_bytes(b"hello\n")
@@ -59,7 +66,7 @@ def test_gompfs_writes_the_example(tmp_path: Path) -> None:
     (superblock,), (block,), (header,), (footer,), (columns,) = map(
         DOCUMENT.examples, ("superblock", "block", "header", "footer", "columns")
     )
-    stored = (header + columns).ljust(160, b"\0")
+    stored = (header + columns).ljust(192, b"\0")
     first = footer[:12] + bytes(4) + footer[16:40] + (112).to_bytes(8, "little") + footer[48:88]
     first += xxh3_64_intdigest(first).to_bytes(8, "little")
     assert path.read_bytes() == superblock + block.ljust(48, b"\0") + stored + first + stored + footer
@@ -70,7 +77,7 @@ def test_gompfs_adds_the_second_generation_of_the_example(tmp_path: Path) -> Non
     path, more = pack_hello(tmp_path), tmp_path / "more"
     more.write_bytes(b"more\n")
     add(path, more, **OPTIONS)
-    assert path.read_bytes()[640:704] == DOCUMENT.examples("generation-header")[0]
+    assert path.read_bytes()[704:768] == DOCUMENT.examples("generation-header")[0]
     assert rows_of_document(DOCUMENT.rows()[1]) <= rows_of(read_columns(index_columns(path)))
     (changes,) = DOCUMENT.examples("changes")
     file = LocalFile.open(path)
@@ -105,17 +112,17 @@ def check_lines(kind: str, names: dict[str, tuple[str, ...]]) -> None:
 def test_offsets() -> None:
     (superblock,), (header,), (footer,) = map(DOCUMENT.examples, ("superblock", "generation-header", "footer"))
     offset, size = struct.unpack_from("<QQ", superblock, 32)
-    assert (offset, size) == (112, 148)
+    assert (offset, size) == (112, 178)
     rounded = -(-size // 16) * 16
     ends = offset + rounded, offset + rounded + 96, offset + 2 * rounded + 96, offset + 2 * rounded + 192
-    assert ends == (272, 368, 528, 624)
+    assert ends == (304, 400, 592, 688)
     of_footer = DOCUMENT.fields(footer, "### Footer")
-    assert of_footer["archive offset of the stored index of this copy"] == 368
+    assert of_footer["archive offset of the stored index of this copy"] == 400
     assert of_footer["stored size of the index"] == size
-    assert of_footer["size of the columns"] == 116
+    assert of_footer["size of the columns"] == 146
     assert superblock[16:32] == header[16:32] == footer[16:32]
     (block_header,) = DOCUMENT.examples("header")
     codec, payload_size, uncompressed_size, xxh3 = struct.unpack_from("<4xIIIQ", block_header)
-    assert (codec, 32 + payload_size, uncompressed_size) == (0, size, 116)
+    assert (codec, 32 + payload_size, uncompressed_size) == (0, size, 146)
     assert xxh3 == of_footer["XXH3-64 of the columns"]
-    assert -(-ends[-1] // 64) * 64 == 640
+    assert -(-ends[-1] // 64) * 64 == 704

@@ -152,5 +152,5 @@ def test_features_that_golden_archives_cover() -> None:
     assert set(re.findall(r"meta words=(\w+)", lines)) == {"whitespace", "letters", "identifiers"}
     for kind in ("words", "dictionary"):
         assert f"section {kind}" in lines
-    for piece in ("hardlink=", "xattr=", "mtime_ns=-", "size=0 ", "size=1 ", "data=none", "previous=yes", "binary "):
+    for piece in ("hardlink=", "xattr=", "mtime_ns=-", "size=0 ", "size=1 ", "data=none", "changes=3", "binary "):
         assert piece in lines

@@ -19,7 +19,7 @@ if __name__ == "__main__":
 
 from mutate_blocks import block_header, block_places, head, payload
 from mutate_frame import cut, footer, splice, superblock, tail
-from mutate_index import index_columns, index_rows
+from mutate_index import index_changes, index_columns, index_rows
 from mutate_sizes import sizes
 from seeds import SEEDS, read_seed
 from taken_apart import TakenApart
@@ -33,6 +33,7 @@ STRUCTURES: dict[str, tuple[Mutation | None, float]] = {
     "head": (head, 25),
     "index rows": (index_rows, 20),
     "index columns": (index_columns, 21),
+    "index changes": (index_changes, 8),
     "superblock": (superblock, 2),
     "footer": (footer, 3),
     "cut": (cut, 2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 
-from column_groups import Group, cut, join, numbers
+from column_groups import CHANGE_GROUPS, Group, cut, join, numbers
 from taken_apart import TakenApart
 
 TABLES = {
@@ -27,6 +27,7 @@ TABLES = {
     ),
     "section": ("segment", "kind", "uncompressed_size", "archive_offset", "compressed_sizes"),
     "binary_file": ("ino",),
+    "generation": ("number", "time", "added", "removed", "command", "comment"),
 }
 _NUMBERS = (
     *(0, 1, -1, 2, 3, 4095, 4096, 16383, 16384, 65535, 65536, (1 << 31) - 1, 1 << 31, 1 << 32, (1 << 32) - 1),
@@ -62,7 +63,10 @@ _XATTR_NAMES = (
     b"security.capability",
     b"none",
 )
-_TEXTS = ("", "text", "letters", "whitespace", "identifiers", "9" * 30, "-1", "\u0663", "grammar", "other", "1.5")
+_TEXTS = (
+    *("", "text", "letters", "whitespace", "identifiers", "9" * 30, "-1", "\u0663", "grammar", "other", "1.5"),
+    *("\x1b[2J\n", "x" * 5000),
+)
 
 
 def index_rows(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
@@ -229,6 +233,29 @@ def index_columns(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     told = "; ".join(rng.choice(_COLUMN_CHANGES)(groups, rng) for _ in range(rng.choice((1, 1, 1, 2, 4))))
     parts.columns = join(groups)
     return told, False
+
+
+def index_changes(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
+    """Changes the columns of an index of changes, or has it remove other inodes and names."""
+    parts.num_changes, parts.columns = parts.changes
+    groups = cut(parts.columns, CHANGE_GROUPS)  # raises an error if the index is whole
+    changes = [*_COLUMN_CHANGES, *[_removals] * 8]
+    told = "; ".join(rng.choice(changes)(groups, rng) for _ in range(rng.choice((1, 1, 1, 2, 4))))
+    parts.columns = join(groups)
+    return told, False
+
+
+def _removals(groups: dict[str, Group], rng: random.Random) -> str:
+    """Removes inodes with near numbers, or names of near directories."""
+    count = rng.choice((0, 1, 1, 2, 5))
+    steps = numbers(*(rng.choice((0, 0, 1, 2, 10, (1 << 63) - 1)) for _ in range(count)))
+    if rng.random() < 0.5:
+        groups["removed_inode"] = Group(count, {"ino": steps})
+        return f"{count} inodes are removed"
+    known = groups["dirent"].columns["name"].split(b"\0")[:-1]
+    names = sorted(rng.choice((*known, *_NAMES)).replace(b"\0", b"") for _ in range(count))
+    groups["removed_name"] = Group(count, {"parent": steps, "name": b"".join(name + b"\0" for name in names)})
+    return f"{count} names are removed"
 
 
 def _any_column(groups: dict[str, Group], rng: random.Random) -> tuple[str, str]:

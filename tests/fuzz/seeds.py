@@ -17,7 +17,7 @@ from pathlib import Path
 from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
-from gompfs.pack import add_to_archive, open_source, pack_archive
+from gompfs.pack import add_to_archive, open_source, pack_archive, remove_from_archive
 
 _TESTS = Path(__file__).parents[1]
 _TEXT = (_TESTS.parent / "examples" / "corpus" / "carroll" / "alice29.txt").read_bytes()
@@ -140,6 +140,14 @@ def _dictionary_of_generations(target: Path) -> None:
     _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, **_TADOC)
 
 
+def _small_adds(target: Path) -> None:
+    """Indexes of changes, one of which removes entries."""
+    _pack(target, _many_files(), **_TADOC)
+    _add(target, {"d1/e1/f001": b"other words", "new/file": b"more words " * 30}, **_TADOC)
+    remove_from_archive(target, ["d2/e0", "d3/e1/f010"], comment="less")
+    _add(target, {"d2/e0/f000": b"back again"}, **_TADOC)
+
+
 def _packed(files: Callable[[], Files], **options: object) -> Callable[[Path], None]:
     return lambda target: _pack(target, files(), **options)  # type: ignore[arg-type]
 
@@ -160,9 +168,10 @@ _MAKERS: dict[str, Callable[[Path], None]] = {
     "text-parts-of-generations": _text_parts_of_generations,
     "dictionary": _packed(lambda: _texts(14), **_BIT, block_size=_SMALL, dictionary_size=4096),
     "dictionary-of-generations": _dictionary_of_generations,
+    "small-adds": _small_adds,
     "nothing": _packed(dict, block_size=_SMALL),
 }
-_GOLDEN = ("tree", "parts", "generations", "foreign")
+_GOLDEN = ("tree", "parts", "generations", "history", "foreign")
 SEEDS = (*_MAKERS, *(f"golden/{name}" for name in _GOLDEN))
 
 

@@ -18,7 +18,7 @@ from oracle.archive import BLOCK_FIELDS, FOOTER_FIELDS, HEADER_FIELDS, SUPERBLOC
 from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.errors import CorruptIndexError
-from gompfs.format import NUM_COPIES, TrailerPosition, align, encode_columns, find_newest
+from gompfs.format import NUM_COPIES, ArchiveFile, TrailerPosition, align, encode_columns, find_newest, read_copy
 from gompfs.index.image import build_image
 
 _MASK = (1 << 64) - 1
@@ -82,6 +82,10 @@ class TakenApart:
     generation: int
     start: int
     previous: int
+    changes: tuple[int, bytes] = (0, b"")
+    """If the newest index is one of changes: how many follow the last whole index, and the columns of this one."""
+    num_changes: int = 0
+    """The field of the footers. It is set with `columns` that are changes."""
     after_index: list[Callable[[bytes], bytes]] = field(default_factory=list)
     """Changes of the whole file that are made after all checksums, such as cuts and tails."""
     odd_footer: dict[str, int] = field(default_factory=dict)
@@ -94,10 +98,12 @@ class TakenApart:
     @classmethod
     def of(cls, content: bytes) -> TakenApart:
         """Takes apart an archive that ends with its trailers."""
-        newest = find_newest(BytesFile(content))  # type: ignore[arg-type]
+        file: ArchiveFile = BytesFile(content)  # type: ignore[assignment]
+        newest = find_newest(file)
         found = newest.footer
         data = bytearray(content[: newest.data_end])
-        return cls(data, bytes(newest.columns), found.generation, found.start, found.previous_footer)
+        changes = (found.num_changes, bytes(read_copy(file, found))) if found.num_changes else (0, b"")
+        return cls(data, bytes(newest.columns), found.generation, found.start, found.previous_footer, changes)
 
     def build(self) -> bytes:
         """Returns the archive made of these parts."""
@@ -123,7 +129,7 @@ class TakenApart:
             "columns_size": len(self.columns),
             "index_xxh3": xxh3_64_intdigest(self.columns),
             "previous": self.previous,
-            "num_changes": 0,
+            "num_changes": self.num_changes,
             "features": 0,
         }
         if copy in self.odd_copies:

@@ -51,7 +51,7 @@ def check(*versions: bytes) -> list[bytes]:
 
 
 def without_segments(rows: Rows) -> Rows:
-    return rows | {"segment": [], "section": []}
+    return rows | {"segment": [], "section": [], "generation": []}
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,16 +85,22 @@ def test_indexes_of_the_same_keys(versions: list[Rows]) -> None:
     check(*map(columns_for, versions))
 
 
-def test_segments_and_sections_are_appended() -> None:
+def test_segments_sections_and_generations_are_appended() -> None:
     every = segments([([(50, 2), (60, 2)], [(0, 300, 0)]), ([], []), ([(70, 1)], [(1, 5, 0)])])
     sections = [(0, "b", 5, 64, bytes(4)), (0, "a", 5, 64, b""), (2, "a", 1, 64, bytes(4)), (1, "c", 1, 64, b"")]
     versions = [
-        columns_for({"inode": [inode(1, DIRECTORY)], "segment": every[:count], "section": sections[: count + 1]})
+        columns_for({
+            "inode": [inode(1, DIRECTORY)], "segment": every[:count], "section": sections[: count + 1],
+            "generation": [(number, 1000 - number, 5, number, "add", "x" * number) for number in range(1, count + 1)],
+        })
         for count in range(4)
-    ]
+    ]  # fmt: skip
     check(*versions)
     with pytest.raises(ValueError, match="a segment is gone"):
         changes_between(versions[2], versions[1])
+    changed = [columns_for({"inode": [], "generation": [(1, time, 0, 0, "add", "")]}) for time in (1, 2)]
+    with pytest.raises(ValueError, match="a generation is gone"):
+        changes_between(*changed)
     others = [columns_for({"inode": [], "section": found}) for found in (sections[:2], sections[:1])]
     with pytest.raises(ValueError, match="a section is gone"):
         changes_between(*others)
@@ -121,6 +127,7 @@ BEFORE: Rows = {
     "extent": [(2, 0, 0, 5)],
     "section": [(0, "a", 5, 64, b"")],
     "segment": segments([([], [])]),
+    "generation": [(1, 5, 3, 0, "pack", "")],
 }
 WRONG = {
     "an extent of another inode": ({"extent": [(2, 0, 0, 5)]}, {}, "not among their inodes"),
@@ -160,7 +167,7 @@ def columns_with_rows(rows: Rows) -> bytes:
 
 def test_changes_that_are_cut_off_anywhere_are_refused() -> None:
     before = columns_for(BEFORE)
-    rest = {name: BEFORE[name] for name in ("section", "segment")}
+    rest = {name: BEFORE[name] for name in ("section", "segment", "generation")}
     (changes,) = check(before, columns_for({"inode": [inode(1, DIRECTORY)], **rest}))
     for size in range(len(changes)):
         with pytest.raises(ValueError, match=r"\w"):
@@ -179,6 +186,7 @@ def test_random_changes_are_merged_as_the_slow_reader_merges_them() -> None:
         "inode": [inode(1, DIRECTORY), inode(3, LINK, 1, b"u"), inode(4, FILE, 9)],
         "dirent": [(1, b"b", 4), (1, b"c", 3)], "extent": [(4, 0, 100, 9)], "xattr": [(4, b"user.a", b"v")],
         "binary_file": [(4,)], "section": BEFORE["section"], "segment": BEFORE["segment"],
+        "generation": [*BEFORE["generation"], (2, 9, 1, 1, "add", "more")],
     })  # fmt: skip
     (changes,) = check(before, after)
     rng, num_read = random.Random(3), 0

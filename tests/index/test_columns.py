@@ -14,7 +14,7 @@ from oracle.index_columns import read_columns
 from gompfs._native.index import FileRows, image_of
 from gompfs.index.schema import script, tables
 
-TABLES = ("meta", "inode", "dirent", "extent", "xattr", "segment", "section", "binary_file")
+TABLES = ("meta", "inode", "dirent", "extent", "xattr", "segment", "section", "binary_file", "generation")
 DIRECTORY, FILE, LINK = 0o40755, 0o100644, 0o120777
 EMPTY = {name: Group(0, dict.fromkeys(columns, b"")) for name, columns in GROUPS.items()}
 LARGEST = (1 << 63) - 1
@@ -157,6 +157,9 @@ ROWS = st.fixed_dictionaries(
             num_keys=2,
         ),
         "binary_file": lists(INOS, num_keys=1),
+        "generation": st.lists(st.tuples(INTEGERS, NUMBERS, NUMBERS, TEXTS, TEXTS), max_size=4).map(
+            lambda rows: [(number, *row) for number, row in enumerate(rows, 1)]
+        ),
     }
 )
 
@@ -220,6 +223,8 @@ IMPOSSIBLE = {
     "fewer codecs than blocks": "INSERT INTO segment VALUES (0, 0, 0, x'00000000', x'', x'', x'', 0, x'')",
     "segment 1": "INSERT INTO segment VALUES (1, 0, 0, x'', x'', x'', x'', 0, x'')",
     "another first block": "INSERT INTO segment VALUES (0, 1, 0, x'', x'', x'', x'', 0, x'')",
+    "generation 2": "INSERT INTO generation VALUES (2, 0, 0, 0, '', '')",
+    "a comment of bytes": "INSERT INTO generation VALUES (1, 0, 0, 0, '', x'61')",
     "no table": "DROP TABLE xattr",
 }
 
@@ -248,6 +253,7 @@ SOUND: Rows = {
     "segment": segments([([(50, 2), (60, 2)], [(0, 300, 0)]), ([], [])]),
     "section": [(0, "a", 5, 64, bytes(4)), (0, "b", 5, 64, b"")],
     "binary_file": [(2,)],
+    "generation": [(1, -5, 3, 0, "pack", "\u00e9"), (2, 300, 1, 200, "add", "")],
 }
 
 

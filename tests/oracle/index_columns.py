@@ -27,6 +27,7 @@ class IndexTables:
     segment: list[tuple[int, int, int, bytes, bytes, bytes, bytes, int, bytes]] = field(default_factory=list)
     section: list[tuple[int, str, int, int, bytes]] = field(default_factory=list)
     binary_file: list[tuple[int]] = field(default_factory=list)
+    generation: list[tuple[int, int, int, int, str, str]] = field(default_factory=list)
     removed_inode: list[tuple[int]] = field(default_factory=list)
     """Of changes, as the next one."""
     removed_name: list[tuple[int, bytes]] = field(default_factory=list)
@@ -167,6 +168,8 @@ def _changed(before: IndexTables, changes: IndexTables) -> IndexTables:
     after.segment = before.segment + later
     after.section = sorted(before.section + changes.section, key=lambda row: (row[0], row[1].encode()))
     _ascend([(row[0], row[1].encode()) for row in after.section])
+    later_numbers = [(len(before.generation) + row[0], *row[1:]) for row in changes.generation]
+    after.generation = before.generation + later_numbers
     _set_link_counts(after)
     return after
 
@@ -300,6 +303,12 @@ def _read_binary_files(columns: _Columns, tables: IndexTables) -> None:
     tables.binary_file = [(ino,) for ino in columns.ascending(columns.num_rows(), 1)]
 
 
+def _read_generations(columns: _Columns, tables: IndexTables) -> None:
+    n = columns.num_rows()
+    found = columns.differences(n), columns.sizes(n), columns.sizes(n), columns.texts(n), columns.texts(n)
+    tables.generation = list(zip(range(1, n + 1), *found, strict=True))
+
+
 def _packed(values: list[int], size: int) -> bytes:
     return b"".join(_checked(value, (1 << 8 * size) - 1).to_bytes(size, "little") for value in values)
 
@@ -313,4 +322,5 @@ _READERS: tuple[Callable[[_Columns, IndexTables], None], ...] = (
     _read_segments,
     _read_sections,
     _read_binary_files,
+    _read_generations,
 )

@@ -203,9 +203,13 @@ class Merger {
     }
 
     std::vector<std::uint8_t> merge_all() {
-        MetaRows facts(indexes_.back());
-        for (MetaRow row{}; facts.next(row);) {
-            writer_.add(row);
+        for (const IndexColumns& index : indexes_) {
+            MetaRows facts(index);  // of all indexes, so that all are checked
+            for (MetaRow row{}; facts.next(row);) {
+                if (&index == &indexes_.back()) {
+                    writer_.add(row);
+                }
+            }
         }
         merge_owned<InodeRow, InodeRows>([&](const InodeRow& row) { writer_.add(row); });
         merge_names();

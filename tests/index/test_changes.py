@@ -158,6 +158,16 @@ def test_changes_that_are_wrong(case: str) -> None:
         slowly_merged(columns_for(BEFORE), join(groups))
 
 
+def test_facts_that_newer_changes_replace_are_checked() -> None:
+    facts = columns_for(BEFORE | {"meta": [("words", "letters")]})
+    changes = join(cut(columns_with_rows({})) | EMPTY)
+    wrong = facts.replace(b"words\0", b"wor\xffs\0")
+    for merge in (merged, slowly_merged):
+        merge(facts, changes)
+        with pytest.raises(ValueError, match=r"\w"):
+            merge(wrong, changes)
+
+
 def columns_with_rows(rows: Rows) -> bytes:
     connection = database(rows)
     columns, _ = columns_of_image(connection.serialize())

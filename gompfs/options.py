@@ -165,6 +165,7 @@ class MountOptions:
     gid: int | None = None
     umask: int = 0
     subdir: str = ""
+    offset: int = 0
     stats: str = "hidden"
     stats_public: bool = False
     fsname: str | None = None
@@ -268,6 +269,13 @@ MOUNT_OPTIONS = (
         str,
         "show this directory of the archive as the root; statistics still cover all of it",
         placeholder="PATH",
+    ),
+    MountOption(
+        "offset",
+        _size,
+        "where in its file the archive begins, in bytes, for example after a program that mounts it; mount(8) keeps "
+        "this option for itself",
+        placeholder="SIZE",
     ),
     MountOption("cache_size", _size, "memory for decoded blocks"),
     MountOption(

@@ -151,7 +151,7 @@ class Archive(Entries):
             self._decode_ahead,
         )
         if isinstance(self._file, LocalFile) and (on_cpu or self.engine.decodes_on_cpu(self.block_size)):
-            blocks.read_from(self._file.duplicate(), self.segments, self.stored.heads, verify=self.verifies_content)
+            blocks.read_from(self._file, self.segments, self.stored.heads, verify=self.verifies_content)
         return blocks
 
     @property

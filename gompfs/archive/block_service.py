@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from array import array
 from collections.abc import Sequence
 
 from gompfs._native.blocks import BlockReader, ReadFailure
@@ -17,6 +18,7 @@ from gompfs._native.text import PartHeads
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError
+from gompfs.format import LocalFile
 from gompfs.index.packed_rows import LAYOUTS
 from gompfs.index.reader import IndexReader
 from gompfs.model import Segment
@@ -25,6 +27,11 @@ DEFAULT_CACHE_SIZE = 64 << 20
 _MIN_EXTENTS, _MAX_EXTENTS = 16, 1 << 12  # how many extents one query reads from the index
 _DECODED_AT_ONCE = 32 << 20  # or more, if the engine fills several devices
 _ALL = 1 << 62
+
+
+def _moved(offsets: memoryview[int], start: int) -> memoryview[int] | array[int]:
+    """Returns the offsets in a file of what has these offsets in an archive that begins at `start`."""
+    return array("Q", (offset + start for offset in offsets)) if start else offsets
 
 
 class LayoutQuery:
@@ -90,21 +97,21 @@ class BlockService:
         self._process = 0  # the process that has the thread
         self._closed = False
 
-    def read_from(self, descriptor: int, segments: Sequence[Segment], heads: PartHeads, *, verify: bool) -> None:
-        """Let `reader` decode blocks on the CPU, from the archive open at `descriptor`.
+    def read_from(self, file: LocalFile, segments: Sequence[Segment], heads: PartHeads, *, verify: bool) -> None:
+        """Let `reader` decode blocks on the CPU, from a duplicate of the descriptor of `file`.
 
-        `reader` closes `descriptor`. `heads` opens the heads of parts.
+        `heads` opens the heads of parts.
         """
         columns = [
             (
                 segment.first_block,
-                segment.blocks.archive_offsets,
+                _moved(segment.blocks.archive_offsets, file.start),
                 segment.blocks.compressed_sizes,
                 segment.blocks.uncompressed_sizes,
             )
             for segment in segments
         ]
-        self.reader.read_from(descriptor, columns, heads, verify, self._engine.decode_work["cpu"])
+        self.reader.read_from(file.duplicate(), columns, heads, verify, self._engine.decode_work["cpu"])
 
     @property
     def hits(self) -> int:

@@ -33,34 +33,36 @@ class ArchiveFile(Protocol):
 
 
 class LocalFile:
-    """An archive in a local file. Implements ArchiveFile."""
+    """An archive in a local file, in which it begins at offset `start`. Implements ArchiveFile."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, start: int = 0) -> None:
         """Read from `descriptor`, which `close` closes."""
         self._descriptor = descriptor
+        self.start = start
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> LocalFile:
-        """Open the file at `path`. Raises OSError, or ArchiveFormatError if it is not a regular file."""
-        file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))  # O_NONBLOCK: do not wait at a FIFO
-        mode = os.fstat(file._descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            file.close()
-            kind = "a directory, not an archive" if stat.S_ISDIR(mode) else "not a regular file"
-            raise ArchiveFormatError(kind, archive=path)
-        return file
+    def open(cls, path: str | os.PathLike[str], start: int = 0) -> LocalFile:
+        """Open the file at `path`. Raises OSError, or ArchiveFormatError if it is not a regular file, or too small."""
+        file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), start)  # do not wait at a FIFO
+        status = os.fstat(file._descriptor)
+        if stat.S_ISREG(status.st_mode) and start <= status.st_size:
+            return file
+        file.close()
+        kind = "a directory, not an archive" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        is_small = stat.S_ISREG(status.st_mode)
+        raise ArchiveFormatError(f"the file ends before offset {start}" if is_small else kind, archive=path)
 
     def size(self) -> int:
         """See ArchiveFile.size."""
-        return os.fstat(self._descriptor).st_size
+        return max(os.fstat(self._descriptor).st_size - self.start, 0)
 
     def read(self, size: int, archive_offset: int) -> bytes:
         """See ArchiveFile.read."""
-        return os.pread(self._descriptor, size, archive_offset)
+        return os.pread(self._descriptor, size, self.start + archive_offset)
 
     def read_into(self, buffer: memoryview, archive_offset: int) -> int:
         """See ArchiveFile.read_into."""
-        return os.preadv(self._descriptor, [buffer], archive_offset)
+        return os.preadv(self._descriptor, [buffer], self.start + archive_offset)
 
     def duplicate(self) -> int:
         """Returns a duplicate of the descriptor, which the caller closes."""
@@ -85,6 +87,6 @@ def read_range(file: ArchiveFile, archive_offset: int, size: int) -> bytes:
 
 def for_native(file: ArchiveFile) -> int | Callable[[int, int], bytes]:
     """Returns what the C++ core reads a file with: a new descriptor, which it closes, or a function (offset, size)."""
-    if isinstance(file, LocalFile):
+    if isinstance(file, LocalFile) and not file.start:
         return file.duplicate()
     return lambda archive_offset, size: file.read(size, archive_offset)

@@ -204,6 +204,7 @@ def _open(paths: Sequence[str], options: MountOptions) -> Content:
     """Open what the mount shows. All archives share one engine, and the cache size is divided among them."""
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
+    from gompfs.format import LocalFile
     from gompfs.mount.tree.archive_set import ArchiveSet
     from gompfs.mount.tree.snapshots import Snapshots
 
@@ -211,11 +212,14 @@ def _open(paths: Sequence[str], options: MountOptions) -> Content:
         raise OptionError("passthrough_size works only with one archive, without subdir and follow")
     if options.passthrough_size and options.api == "high":
         raise OptionError("passthrough_size needs api=low")
+    if options.offset and options.several:
+        raise OptionError("offset works only with one archive")
     engine = select_engine(options.engine, gpu=options.gpu_options(sum(map(os.path.getsize, paths))))
 
     def open_archive(path: str) -> Archive:
         return Archive(
             path,
+            file=LocalFile.open(path, options.offset),
             engine=engine,
             verify=options.verify,
             cache_size=options.cache_size // len(paths),

@@ -17,6 +17,7 @@ from xxhash import xxh3_64_intdigest as xxh3
 
 from gompfs.archive import Archive
 from gompfs.codec import Codec
+from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError, UnsupportedFormatError
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
@@ -155,6 +156,19 @@ def test_a_feature_that_is_needed(added: Path, copies: tuple[int, ...]) -> None:
         needed = "needs feature 7, which this gompfs does not have; a newer gompfs reads it"
         assert str(caught.value) == f"{added}: {needed}"
     assert added.read_bytes() == content
+
+
+@pytest.mark.parametrize("start", [1, 64, 100_003])
+def test_an_archive_that_begins_later_in_its_file(added: Path, start: int) -> None:
+    added.write_bytes(bytes(start) + added.read_bytes())
+    for engine in ("cpu", "auto"):
+        with Archive(added, file=LocalFile.open(added, start), engine=select_engine(engine)) as archive:
+            assert archive.warnings == []
+            assert verify_archive(archive).is_sound
+            assert list_archive(archive)[b"file-3"].content == random.Random(3).randbytes(50_000)
+    for other, reason in ((start - 1, "not a gompfs archive"), (1 << 70, f"the file ends before offset {1 << 70}")):
+        with pytest.raises(ArchiveFormatError, match=reason):
+            Archive(added, file=LocalFile.open(added, other))
 
 
 def test_reserved_bytes_without_a_feature(added: Path) -> None:

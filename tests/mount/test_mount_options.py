@@ -45,6 +45,7 @@ def archive(tree: Path, tmp_path: Path) -> Path:
         ("subdir=a/b,readahead=2M", {"subdir": "a/b", "readahead": 2 << 20}),
         ("allow_other,auto_unmount,verify", {"allow_other": True, "auto_unmount": True, "verify": True}),
         ("follow", {"follow": True}),
+        ("offset=5000", {"offset": 5000}),
         ("noexec,ro", {"noexec": True}),
         ("noexec,exec", {"noexec": False}),
         ("exec,noexec", {"noexec": True}),
@@ -221,6 +222,21 @@ def test_statistics_of_an_archive_with_a_damaged_block(mount, archive: Path) -> 
 def test_verify_option(mount, tree: Path, archive: Path) -> None:
     mounted = mount(archive, "verify", "cache_size=0")
     assert (mounted / "d/file").read_bytes() == b"content\n" * 100
+
+
+def test_offset_mounts_an_archive_after_other_bytes(mount, gompfs_command, archive: Path, tmp_path: Path) -> None:
+    archive.write_bytes(b"#!/bin/sh\n".ljust(5000) + archive.read_bytes())
+    mounted = mount(archive, "offset=5000", "stats=visible")
+    assert (mounted / "d/file").read_bytes() == b"content\n" * 100
+    assert (mounted / "stats/wordcount").read_bytes() == b"content\t100\n"
+    for options, reason in (
+        ("offset=10M", f"{archive}: the file ends before offset 10485760"),
+        ("offset=4999", f"{archive}: not a gompfs archive"),
+        ("offset=5000,union", "offset works only with one archive"),
+    ):
+        done = gompfs_command("mount", "-o", options, archive, tmp_path / "place")
+        assert done.returncode == 1
+        assert reason in done.stderr
 
 
 def test_subdir_mounts_one_directory(mount, tree: Path, tmp_path: Path) -> None:

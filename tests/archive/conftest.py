@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from forged_index import forge_index
-from tree_helpers import pack
+from tree_helpers import add, pack
 
 BLOCK_SIZE = 16 << 10
 PART_SIZE = 5 * BLOCK_SIZE + 1000
@@ -66,3 +66,13 @@ def forge(archive_copy: Path) -> Callable[..., Path]:
         return archive_copy
 
     return run
+
+
+@pytest.fixture
+def added(archive_copy: Path, tmp_path: Path) -> Path:
+    """The archive after two more generations, each with a file of noise."""
+    for number in (2, 3):
+        file = tmp_path / f"file-{number}"
+        file.write_bytes(random.Random(number).randbytes(50_000))
+        add(archive_copy, file)
+    return archive_copy

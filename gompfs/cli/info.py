@@ -74,7 +74,7 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "generation": archive.footer.generation,
         "num_inodes": num_inodes,
-        "num_binary_files": len(archive.index.binary_files()),
+        "num_binary_files": archive.index.num_binary_files(),
         "content_size": content_size,
         "stream_size": sum(segment["uncompressed_size"] for segment in segments),
         "archive_size": archive.size,

@@ -18,13 +18,14 @@ from gompfs.format.chain import (
 from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
 from gompfs.format.index_blocks import decode_columns, encode_columns, least_stored_size
 from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
-from gompfs.format.trailer import FOOTER_SIZE, MAX_CHANGES, NUM_COPIES, Footer, TrailerPosition
+from gompfs.format.trailer import FOOTER_SIZE, MAX_CHANGES, MAX_GENERATION, NUM_COPIES, Footer, TrailerPosition
 
 __all__ = [
     "FOOTER_SIZE",
     "FORMAT_VERSION",
     "GENERATION_HEADER_SIZE",
     "MAX_CHANGES",
+    "MAX_GENERATION",
     "NUM_COPIES",
     "SUPERBLOCK_MAGIC",
     "SUPERBLOCK_SIZE",

@@ -18,6 +18,7 @@ FOOTER_MAGIC = b"GOMPEND2"
 FOOTER_SIZE = 96
 NUM_COPIES = 2
 MAX_CHANGES = 64  # indexes of changes in a row
+MAX_GENERATION = (1 << 32) - 1
 KNOWN_FEATURES = 0  # bits of Footer.features that this release has
 
 _RECORD = Record(FOOTER_MAGIC, "II16sQQQQQQII", absent="not a footer", damaged="its checksum does not match")

@@ -236,6 +236,15 @@ class IndexReader:
         """Returns what is noted of each generation."""
         return list(map(Generation._make, self._image.query("SELECT * FROM generation ORDER BY number")))
 
+    def num_binary_files(self) -> int:
+        """Returns how many files are binary."""
+        ((count,),) = self._image.query("SELECT COUNT(*) FROM binary_file")
+        return int(count)
+
+    def is_binary_file(self, ino: int) -> bool:
+        """Returns whether an inode is that of a binary file."""
+        return bool(self._image.query("SELECT 1 FROM binary_file WHERE ino = ?", ino))
+
     def totals(self) -> tuple[int, int]:
         """Returns the number of inodes, and the total size of regular files in bytes, which may exceed 2^63."""
         ((count, high, low),) = self._image.query(

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import sqlite_utils
 
-from gompfs._native.index import consecutive_offsets
 from gompfs.index.schema import script
-from gompfs.model import MAX_OFFSET, Extent, Generation, Inode, WrittenBlock, WrittenPart
+from gompfs.index.written_blocks import WrittenBlocks
+from gompfs.model import Extent, Generation, Inode, WrittenPart
 
 _BATCH = 4096
 _EXTENTS = 4 * _BATCH  # of text files, whose extents are known after all inodes
@@ -146,39 +146,21 @@ class IndexWriter:
         self._connection.executemany("DELETE FROM dirent WHERE parent = ?", gone)
         return self._connection.total_changes - before
 
-    def add_segment(
-        self, number: int, first_block: int, blocks: Sequence[WrittenBlock], parts: Sequence[WrittenPart]
-    ) -> None:
+    def add_segment(self, number: int, first_block: int, blocks: WrittenBlocks, parts: Sequence[WrittenPart]) -> None:
         """Store a segment of these blocks, which are those of `parts`, in order."""
-        row = {"number": number, "first_block": first_block, **self._positions(blocks)}
-        row["codecs"] = bytes(block.codec for block in blocks)
+        row = {"number": number, "first_block": first_block, **_positions(blocks)}
+        row["codecs"] = bytes(blocks.codecs)
         row["part_kinds"] = bytes(part.kind for part in parts)
         row["part_sizes"] = np.array([part.size for part in parts], "<u8").tobytes()
-        row |= self._head_positions(parts)
+        row |= _head_positions(parts)
         self._wait()
         self._database.table("segment").insert(row)
 
-    def add_section(self, segment: int, kind: str, uncompressed_size: int, blocks: Sequence[WrittenBlock]) -> None:
+    def add_section(self, segment: int, kind: str, uncompressed_size: int, blocks: WrittenBlocks) -> None:
         """Store a section of these blocks."""
         row = {"segment": segment, "kind": kind, "uncompressed_size": uncompressed_size}
         self._wait()
-        self._database.table("section").insert(row | self._positions(blocks))
-
-    def _positions(self, blocks: Sequence[WrittenBlock]) -> dict[str, Any]:
-        """Returns the columns that say where blocks lie: one after another."""
-        offsets = np.array([block.archive_offset for block in blocks], "<u8")
-        sizes = np.array([block.compressed_size for block in blocks], "<u4")
-        first = int(offsets[0]) if blocks else 0
-        if offsets.tobytes() != consecutive_offsets(first, sizes.tobytes(), MAX_OFFSET):
-            raise ValueError("the blocks do not lie one after another")
-        return {"archive_offset": first, "compressed_sizes": sizes.tobytes()}
-
-    def _head_positions(self, parts: Sequence[WrittenPart]) -> dict[str, Any]:
-        """Returns the columns that say where heads lie: one after another."""
-        heads = [part.head for part in parts if part.head is not None]
-        positions = self._positions(heads)
-        sizes = np.array([part.head.compressed_size if part.head is not None else 0 for part in parts], "<u4")
-        return {"heads_offset": positions["archive_offset"], "head_sizes": sizes.tobytes()}
+        self._database.table("section").insert(row | _positions(blocks))
 
     def add_generation(self, note: Generation) -> None:
         """Store what is noted of the generation that this index is for."""
@@ -242,3 +224,16 @@ class IndexWriter:
             statement + ", ".join([row] * _ROWS_AT_ONCE), (list(chain.from_iterable(some)) for some in at_once)
         )
         self._connection.executemany(statement + row, rows[last:])
+
+
+def _positions(blocks: WrittenBlocks) -> dict[str, Any]:
+    """Returns the columns that say where blocks lie."""
+    sizes = np.array(blocks.compressed_sizes, "<u4")
+    return {"archive_offset": blocks.archive_offset, "compressed_sizes": sizes.tobytes()}
+
+
+def _head_positions(parts: Sequence[WrittenPart]) -> dict[str, Any]:
+    """Returns the columns that say where heads lie: one after another."""
+    heads = WrittenBlocks([part.head for part in parts if part.head is not None])
+    sizes = np.array([part.head.compressed_size if part.head is not None else 0 for part in parts], "<u4")
+    return {"heads_offset": heads.archive_offset, "head_sizes": sizes.tobytes()}

@@ -93,7 +93,6 @@ class VirtualTree:
         self._numbers: dict[bytes, int] = {}
         self._next = first
         self._answers = AnswerCache()
-        self._binary_files = frozenset(archive.index.binary_files())
         self._entries: dict[bytes, int] = {}  # of the directory `stats`
         self._listed: list[bytes] = []
         stats = self._add(b"/stats", permissions.everybody, directory=True)
@@ -203,7 +202,7 @@ class VirtualTree:
             return self._numbers[path]
 
     def _is_shown(self, inode: Inode) -> bool:
-        is_text = stat.S_ISREG(inode.mode) and inode.ino not in self._binary_files
+        is_text = stat.S_ISREG(inode.mode) and not self._archive.index.is_binary_file(inode.ino)
         return is_text or stat.S_ISDIR(inode.mode)
 
     def _shown(self, path: bytes, inode: Inode | None) -> int | None:

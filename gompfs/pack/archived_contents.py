@@ -93,8 +93,11 @@ class ArchivedContents:
 
     def look_up_sizes(self, sizes: Iterable[int]) -> None:
         """Add contents of these sizes, as far as the limit allows. Raises CorruptIndexError."""
-        if not self._limit.is_reached:
-            self._read(self._candidates.choose(self._candidates.of_sizes(sorted(set(sizes))), self._limit))
+        if self._limit.is_reached:
+            return
+        known = [size for size in sorted(set(sizes)) if self._files.has_size(size)]
+        if known:
+            self._read(self._candidates.choose(self._candidates.of_sizes(known), self._limit))
 
     def note_found(self, ino: int) -> None:
         """Search after this file of the archive, whose content a new file had."""

@@ -7,6 +7,7 @@ extents.
 from __future__ import annotations
 
 import stat
+from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,11 @@ class ArchivedFiles:
         ino = self.directories.get(directory)
         if ino is None:
             return {}
-        columns = self.columns
-        return {
+        files = [entry for entry in self.archive.index.directory(ino) if stat.S_ISREG(entry.inode.mode)]
+        return {  # without files, it does not take the columns
             name: ArchivedFile(inode.size, inode.mtime_ns, inode.ino)
-            for name, inode in self.archive.index.directory(ino)
-            if stat.S_ISREG(inode.mode) and columns.index_of(inode.ino) is not None
+            for name, inode in files
+            if self.columns.index_of(inode.ino) is not None
         }
 
     @cached_property
@@ -61,13 +62,19 @@ class ArchivedFiles:
         """The files with valid extents. The first use reads the index, and may raise CorruptIndexError."""
         return FileColumns(self.archive)
 
-    def is_binary(self, ino: int) -> bool:
-        """Returns whether the archive lists a file as binary."""
-        return ino in self._binary_files
+    def has_size(self, size: int) -> bool:
+        """Returns whether a file has this size. That takes less memory than `columns`. May raise CorruptIndexError."""
+        index = bisect_left(self._sizes, size)
+        return index < len(self._sizes) and int(self._sizes[index]) == size
 
     @cached_property
-    def _binary_files(self) -> frozenset[int]:
-        return frozenset(self.archive.index.binary_files())
+    def _sizes(self) -> Numbers:
+        sizes = [np.unique(np.array(rows, np.int64)[:, 1]) for rows in self.archive.index.file_sizes()]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *sizes]))
+
+    def is_binary(self, ino: int) -> bool:
+        """Returns whether the archive lists a file as binary."""
+        return self.archive.index.is_binary_file(ino)
 
 
 class FileColumns:

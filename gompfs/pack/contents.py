@@ -19,7 +19,8 @@ from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
 from gompfs.errors import display_path
 from gompfs.index.writer import IndexWriter
-from gompfs.model import WORD_SECTION, Extent, WrittenBlock, WrittenPart
+from gompfs.index.written_blocks import WrittenBlocks
+from gompfs.model import WORD_SECTION, Extent, WrittenPart
 from gompfs.options import PackOptions
 from gompfs.pack.archived_contents import ArchivedContents
 from gompfs.pack.archived_files import ArchivedFiles
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
 
 _PIECE_SIZE = 8 << 20  # of large files
+_HEADS_IN_MEMORY = 64 << 20  # bytes; all others wait in a file
 
 
 class ContentWriter:
@@ -160,7 +162,7 @@ class ContentWriter:
             start = self._first_block * self._block_size + self._stream.address
             for rows in self._text.extent_rows(start):
                 self._index.add_extent_rows(rows)
-            blocks += self._write_text(self._text, parts)
+            self._write_text(self._text, parts, blocks)
         self._index.add_segment(segment, self._first_block, blocks, parts)
         if self._text is not None:
             words = self._text.word_section()
@@ -184,24 +186,25 @@ class ContentWriter:
             section.append(words)
             blocks = section.finish()
             self._num_wrong += section.num_wrong
-            num_stored = sum(block.compressed_size - BLOCK_HEADER_SIZE for block in blocks)
+            num_stored = sum(blocks.compressed_sizes) - BLOCK_HEADER_SIZE * len(blocks)
             if num_word_bytes(words) <= max_word_bytes(num_stored):
                 break
         self._index.add_section(segment, WORD_SECTION, section.size, blocks)
 
-    def _write_text(self, text: TextParts, parts: list[WrittenPart]) -> list[WrittenBlock]:
-        """Write the blocks of all text, then the heads of its parts. Appends to `parts`, and returns the blocks."""
-        blocks: list[WrittenBlock] = []
-        heads: list[EncodedBlock | None] = []
+    def _write_text(self, text: TextParts, parts: list[WrittenPart], blocks: WrittenBlocks) -> None:
+        """Write the blocks of all text, then the heads of its parts. Appends to `parts` and `blocks`."""
+        head_sizes = []
         first = len(parts)
-        for kind, size, head, encoded in text.encoded():
-            blocks += self._writer.write(encoded)
-            parts.append(WrittenPart(kind, size))
-            heads.append(head)
-        for number, head in enumerate(heads, first):
-            if head is not None:
-                parts[number] = parts[number]._replace(head=self._writer.write([head])[0])
-        return blocks
+        with tempfile.SpooledTemporaryFile(_HEADS_IN_MEMORY) as heads:
+            for kind, size, head, encoded in text.encoded():
+                blocks.extend(self._writer.write(encoded))
+                parts.append(WrittenPart(kind, size))
+                head_sizes.append(heads.write(head.data) if head is not None else 0)
+            heads.seek(0)
+            for number, size in enumerate(head_sizes, first):
+                if size:
+                    written = self._writer.write([EncodedBlock(heads.read(size), Codec.HEAD, 0)])
+                    parts[number] = parts[number]._replace(head=written[0])
 
     def _section(self, codec: CodecOptions) -> StreamWriter:
         return StreamWriter(self._writer, self._engine, self._block_size, codec, check=self._check)

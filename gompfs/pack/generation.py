@@ -20,6 +20,7 @@ from gompfs.errors import GompfsError, PackError
 from gompfs.format import (
     GENERATION_HEADER_SIZE,
     MAX_CHANGES,
+    MAX_GENERATION,
     NUM_COPIES,
     Footer,
     GenerationHeader,
@@ -85,6 +86,7 @@ def new_generation(archive: Path, *, check: bool, num_threads: int) -> Iterator[
                 start = writer.append(GenerationHeader(number, superblock.uuid).to_bytes())
                 yield NewGeneration(status, file, base, superblock.block_size, number, index.writer, writer)
                 stored = _stored_index(newest, *index.finish())
+                newest = newest._replace(columns=memoryview(b""))  # of a large index, they take much memory
                 position = write_trailers(
                     writer, stored, superblock, number, start, previous_footer=newest.footer_offset
                 )
@@ -115,6 +117,8 @@ def _check_end(newest: Newest) -> None:
             f"{newest.num_ignored_bytes} bytes after generation {number} are left of an add that "
             "was interrupted, or are damaged; nothing can be added before gompfs repair"
         )
+    if number >= MAX_GENERATION:
+        raise PackError(f"the archive has {number} generations, the most that it can have; see gompfs repack")
     if newest.damage is not None:
         raise PackError(f"{newest.damage}; nothing can be added before gompfs repair")
 

@@ -16,6 +16,7 @@ from gompfs.codec.block import Buffer
 from gompfs.engine import Engine
 from gompfs.errors import PackError
 from gompfs.format import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
+from gompfs.index.written_blocks import WrittenBlocks
 from gompfs.model import DICTIONARY_SECTION, Generation
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
@@ -143,7 +144,8 @@ def _write_archive(
             chosen = choose_dictionary(content, options, engine)
             if chosen is None:
                 return None
-            index.writer.add_section(0, DICTIONARY_SECTION, chosen.size, writer.write(chosen.blocks))
+            blocks = WrittenBlocks(writer.write(chosen.blocks))
+            index.writer.add_section(0, DICTIONARY_SECTION, chosen.size, blocks)
             return chosen.native
 
         dictionary = choose if may_have_dictionary(options, engine) else None

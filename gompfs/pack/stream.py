@@ -15,6 +15,7 @@ from gompfs._native.sources import ContentCopier
 from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, Codec, CodecOptions, EncodedBlock
 from gompfs.engine import Engine
 from gompfs.engine.cpu import CpuEngine
+from gompfs.index.written_blocks import WrittenBlocks
 from gompfs.model import PartKind, WrittenBlock
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class StreamWriter:
         self._output = ThreadPoolExecutor(1, thread_name_prefix="gompfs-write")
         self._batches: deque[Future[None]] = deque()  # that have not been written
         self._copier: ContentCopier | None = None
-        self._blocks: list[WrittenBlock] = []
+        self._blocks = WrittenBlocks()
         self._part_starts: list[int] = []  # the address at which each ended part begins
         self._part_positions = [0]  # how many bytes are before each part, also before the open one
         self._part_start = 0  # the address at which the open part begins
@@ -203,7 +204,7 @@ class StreamWriter:
             yield self._part_starts[index] + offset, count
             position, size, index = position + count, size - count, index + 1
 
-    def finish(self) -> list[WrittenBlock]:
+    def finish(self) -> WrittenBlocks:
         """End the last part, and write the remaining bytes. Returns all blocks."""
         self.end_part()
         self._choose_dictionary()
@@ -267,4 +268,4 @@ class StreamWriter:
         return blocks
 
     def _write(self, encoded: Future[list[EncodedBlock]]) -> None:
-        self._blocks += self._writer.write(encoded.result())
+        self._blocks.extend(self._writer.write(encoded.result()))

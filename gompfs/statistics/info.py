@@ -57,7 +57,7 @@ def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering 
         "blocks_compressed_size": sum(segment.blocks.compressed_size for segment in archive.segments),
         "grammar_compressed_size": _grammar_size(archive),
         "stats": _source_of_stats(archive),
-        "binary_files": len(archive.index.binary_files()),
+        "binary_files": archive.index.num_binary_files(),
         "engine": archive.engine.name,
         "engine_reason": archive.engine.reason,
         "engine_threads": archive.engine.num_threads,

@@ -47,7 +47,7 @@ def test_any_engine_reads_the_same(tree: Path, tmp_path: Path) -> None:
         assert list_archive(archive) == list_directory(tree / "small")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_any_range_of_any_file(sound_archive: Path, tree: Path, data: st.DataObject) -> None:
     with Archive(sound_archive, cache_size=1 << 20) as archive:
@@ -153,7 +153,7 @@ def test_a_local_archive_is_decoded_without_the_interpreter(
         assert archive.blocks.num_cached == archive.num_blocks
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=33, deadline=None)
 @given(data=st.data())
 def test_ranges_that_are_decoded_to_memory(sound_archive: Path, tree: Path, data: st.DataObject) -> None:
     with Archive(sound_archive, engine=select_engine("cpu")) as archive:

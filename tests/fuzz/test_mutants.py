@@ -22,7 +22,7 @@ from gompfs.errors import GompfsError
 from gompfs.index.reader import IndexReader
 from gompfs.verify import archive_check
 
-NUM_MUTANTS = 40
+NUM_MUTANTS = 20
 
 
 def campaign(tmp_path: Path, **options: object) -> Result:
@@ -76,7 +76,7 @@ def test_mutants_get_as_far_as_their_structure(tmp_path: Path) -> None:
 # The checker itself: it finds commands that do something wrong.
 
 
-def findings(tmp_path: Path, count: int = 6, **options: object) -> set[str]:
+def findings(tmp_path: Path, count: int = 3, **options: object) -> set[str]:
     """Returns the kinds of findings in a few valid archives that differ from the seeds in their UUID only.
 
     They have one generation: the headers of others have the UUID too.

@@ -54,7 +54,7 @@ def without_segments(rows: Rows) -> Rows:
     return rows | {"segment": [], "section": [], "generation": []}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(ROWS.map(without_segments), min_size=2, max_size=5))
 def test_any_indexes(versions: list[Rows]) -> None:
     check(*map(columns_for, versions))
@@ -79,7 +79,7 @@ SMALL = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(SMALL, min_size=2, max_size=6))
 def test_indexes_of_the_same_keys(versions: list[Rows]) -> None:
     check(*map(columns_for, versions))

@@ -164,7 +164,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=33, deadline=None)
 @given(ROWS)
 def test_any_rows(rows: Rows) -> None:
     check(rows)

@@ -18,7 +18,7 @@ BACKWARD = CodecOptions(Codec.GOMPRESSO_BIT, 8)
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
-    ("num_examples", "size"), [(30, 1000), pytest.param(3000, 9000, marks=pytest.mark.slow)], ids=["quick", "slow"]
+    ("num_examples", "size"), [(10, 1000), pytest.param(3000, 9000, marks=pytest.mark.slow)], ids=["quick", "slow"]
 )
 def test_kernels_make_the_sequences_of_the_core(num_examples: int, size: int) -> None:
     run_cases_sanitized("check_parse_kernels", str(num_examples), str(size))

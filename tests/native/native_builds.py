@@ -39,7 +39,7 @@ _HOST_KERNELS = [_TESTS_OF_KERNELS / "host_kernels.cpp", _CUDA_ON_HOST]
 
 def fuzz_program() -> Path:
     """Returns fuzz.cpp as a program with AddressSanitizer and UndefinedBehaviorSanitizer."""
-    core = _core_sources("codec", "common", "text", "statistics")
+    core = _core_sources("codec", "common")
     return _link([*core, Path(__file__).with_name("fuzz.cpp")], ["-pthread", "-lcrypto"], sanitized=True)
 
 
@@ -170,4 +170,3 @@ if __name__ == "__main__":
     fuzz_program()
     tadoc_program()
     item_rows_program()
-    wrong_encoder_program()

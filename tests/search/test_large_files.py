@@ -83,8 +83,10 @@ def nuls(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("threads", [1, 2, 16])
-@pytest.mark.parametrize("options", [["-n"], ["-nv"], ["-a", "-no"], ["-m7"], ["-n", "--no-filename"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("threads", "options"),
+    [(1, ["-n"]), (16, ["-n"]), (2, ["-nv"]), (16, ["-a", "-no"]), (2, ["-m7"]), (16, ["-n", "--no-filename"])],
+)
 def test_nuls_and_the_order_of_files(
     capfdbinary: pytest.CaptureFixture[bytes], nuls: Path, threads: int, options: list[str]
 ) -> None:

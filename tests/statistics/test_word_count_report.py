@@ -27,7 +27,7 @@ def expected_reports(counts: Counter[bytes]) -> tuple[bytes, bytes]:
     return tuple(b"".join(b"%s\t%d\n" % item for item in items) for items in (by_count, by_word))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(texts=segments, builder=st.sampled_from(sorted(BUILDERS)), excluded=st.sets(st.integers(0, 16)))
 def test_segments_are_counted_together(texts: list[list[list[bytes]]], builder: str, excluded: set[int]) -> None:
     """Counts of all segments are added up. Words that occur only in excluded files are not listed."""

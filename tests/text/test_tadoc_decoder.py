@@ -53,7 +53,7 @@ TEXT = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(
     st.lists(TEXT, min_size=1, max_size=4), st.sampled_from(WORD_RULES), st.integers(1, 40), st.integers(0, 20),
     st.integers(1, 4), st.integers(0, 1 << 32),

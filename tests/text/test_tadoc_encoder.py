@@ -187,7 +187,7 @@ FILES = st.lists(st.tuples(TEXT, st.sampled_from((0, 1, 1, 3, 20))).map(lambda i
 SIZES = st.one_of(st.sampled_from((1, 2, 31, 32, 33, 1 << 20)), st.integers(1, 300))
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(FILES, st.sampled_from(WORD_RULES), SIZES, SIZES, st.sampled_from((0, 0, 1, 7)))
 def test_random_text(
     tmp_path: Path, files: list[bytes], word_rule: str, block_size: int, part_size: int, step: int

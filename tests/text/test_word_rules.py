@@ -34,7 +34,7 @@ def words_of(texts: list[bytes], words: str) -> list[list[bytes]]:
 
 
 @each_rule
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts=st.lists(any_text, min_size=1, max_size=5))
 def test_any_bytes(words: str, texts: list[bytes]) -> None:
     assert words_of(texts, words) == [split_words(text, words) for text in texts]

@@ -344,7 +344,7 @@ class TestDamage:
         data[148:156] = b"%06o\0 " % sum(data[:512])
         assert list_source(source_of(bytes(data)))[b"a"].mode == stat.S_IFREG | mode[-1] | (mode[-2] & 0o17) << 8
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=100, deadline=None)
     @example([(100, 255), (156, 0)])
     @given(st.lists(st.tuples(st.integers(0, 4 * 512 - 1), st.integers(0, 255)), min_size=1, max_size=6))
     def test_any_header_bytes(self, changes: list[tuple[int, int]]) -> None:

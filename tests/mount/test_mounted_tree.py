@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tree_helpers import list_directory, pack
+from tree_helpers import list_directory
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[bytes]:
@@ -126,14 +126,6 @@ def test_random_ranges_by_many_readers(shared_odd_tree: Path, odd_mount: Path) -
         list(executor.map(read, range(8)))
 
 
-def test_holes_are_zeros_and_seekable(odd_mount: Path) -> None:
-    with open(odd_mount / "sparse/hole", "rb") as file:
-        assert not any(file.read())
-        assert os.lseek(file.fileno(), 0, os.SEEK_HOLE) == 0
-        with pytest.raises(OSError, match="No such device or address"):
-            os.lseek(file.fileno(), 0, os.SEEK_DATA)
-
-
 def test_statistics_of_the_file_system(shared_odd_tree: Path, odd_mount: Path) -> None:
     status = os.statvfs(odd_mount)
     inodes = {
@@ -149,14 +141,6 @@ def test_statistics_of_the_file_system(shared_odd_tree: Path, odd_mount: Path) -
     assert status.f_flag & os.ST_RDONLY
 
 
-def test_missing_names(odd_mount: Path) -> None:
-    for _ in range(2):
-        with pytest.raises(FileNotFoundError):
-            os.lstat(odd_mount / "nothing")
-        with pytest.raises(NotADirectoryError):
-            os.lstat(odd_mount / "contents/text-15/below")
-
-
 def test_extended_attributes(odd_mount: Path) -> None:
     path = odd_mount / "attributes/xattrs"
     assert sorted(os.listxattr(path)) == ["user.a=b%c", "user.bytes", "user.empty"]
@@ -165,45 +149,3 @@ def test_extended_attributes(odd_mount: Path) -> None:
         with pytest.raises(OSError, match="No data available"):
             os.getxattr(target, name)
     assert os.listxattr(odd_mount / "contents") == []
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda root: os.open(root / "contents/text-15", os.O_WRONLY),
-        lambda root: os.open(root / "contents/text-15", os.O_RDWR),
-        lambda root: os.open(root / "contents/text-15", os.O_RDONLY | os.O_TRUNC),
-        lambda root: os.open(root / "new", os.O_WRONLY | os.O_CREAT),
-        lambda root: os.truncate(root / "contents/text-15", 0),
-        lambda root: os.mkdir(root / "new"),
-        lambda root: os.rmdir(root / "contents"),
-        lambda root: os.unlink(root / "contents/text-15"),
-        lambda root: os.rename(root / "contents/text-15", root / "new"),
-        lambda root: os.link(root / "contents/text-15", root / "new"),
-        lambda root: os.symlink("x", root / "new"),
-        lambda root: os.mkfifo(root / "new"),
-        lambda root: os.chmod(root / "contents", 0o777),
-        lambda root: os.chown(root / "contents", 1, 1),
-        lambda root: os.utime(root / "contents"),
-        lambda root: os.setxattr(root / "contents", "user.a", b"b"),
-        lambda root: os.removexattr(root / "attributes/xattrs", "user.empty"),
-    ],
-)
-def test_nothing_can_be_written(odd_mount: Path, write) -> None:
-    with pytest.raises(OSError, match="Read-only file system"):
-        write(odd_mount)
-
-
-def test_large_directories(tmp_path: Path, mount) -> None:
-    """Directories with more entries than fit in one reply, read from the start, from the middle, and by two readers."""
-    tree = tmp_path / "tree"
-    (tree / "many").mkdir(parents=True)
-    for number in range(5000):
-        (tree / f"many/{number:05d}-{'x' * (number % 90)}").touch()
-    pack(tmp_path / "a.gomp", tree)
-    mounted = mount(tmp_path / "a.gomp")
-    expected = sorted(os.listdir(tree / "many"))
-    with ThreadPoolExecutor(4) as executor:
-        for names in executor.map(lambda _: os.listdir(mounted / "many"), range(4)):
-            assert sorted(names) == expected
-    assert len(list(os.scandir(mounted / "many"))) == 5000

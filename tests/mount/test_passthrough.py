@@ -6,6 +6,7 @@ import errno
 import mmap
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -37,10 +38,16 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def packed(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("packed") / "a.gomp"
+    pack(target, tree, block_size=16 << 10)
+    return target
+
+
 @pytest.fixture
-def archive(tree: Path, tmp_path: Path) -> Path:
-    pack(tmp_path / "a.gomp", tree, block_size=16 << 10)
-    return tmp_path / "a.gomp"
+def archive(packed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(packed, tmp_path))
 
 
 @pytest.fixture

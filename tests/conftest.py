@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from gompfs.gpu.device.arrays import ArrayDevice
 
 # The same examples in every run, so that a run of the whole suite says something about the commit under test.
-# `pytest --hypothesis-profile=default` draws new ones.
-settings.register_profile("repeatable", derandomize=True)
+# `pytest --hypothesis-profile=default` draws new ones, and more.
+settings.register_profile("repeatable", derandomize=True, max_examples=30)
 settings.load_profile("repeatable")
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")  # archives that are packed twice have the same bytes
 

@@ -12,7 +12,7 @@ from payloads import CODECS, CORPUS, decode_natively, encode
 
 from gompfs.codec import Codec
 
-NUM_MUTATIONS = 500
+NUM_MUTATIONS = 200
 HEADER_SIZES = {Codec.GOMPRESSO_BYTE: BYTE_HEADER_SIZE, Codec.GOMPRESSO_BIT: BIT_HEADER_SIZE}
 UNUSED_BY_DECODERS = (0, 1)
 """Offsets of the flags and the group size, which a decoder that copies in order does not need."""

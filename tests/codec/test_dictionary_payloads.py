@@ -25,7 +25,7 @@ from gompfs.codec.headers import read_headers
 
 CODEC = Codec.GOMPRESSO_BIT_DICTIONARY
 TEXT = (CORPUS / "carroll" / "alice29.txt").read_bytes()
-NUM_PAYLOADS = 150
+NUM_PAYLOADS = 60
 
 
 def decode(payload: bytes, size: int, dictionary: bytes) -> bytes | None:
@@ -69,7 +69,7 @@ def random_dictionary_payload(rng: random.Random) -> tuple[DecodedPayload, int]:
 
 
 @pytest.mark.parametrize("eliminates", [True, False])
-@pytest.mark.parametrize("level", range(1, 9))
+@pytest.mark.parametrize("level", [1, 3, 6, 8])
 def test_what_is_encoded_is_decoded(level: int, eliminates: bool) -> None:
     dictionary, content = TEXT[60_000:], TEXT[:60_000]
     codec, payload = encode(content, dictionary, level, eliminates=eliminates)
@@ -237,7 +237,7 @@ def test_damaged_payloads_get_the_same_verdict(seed: int) -> None:
     dictionary, content = TEXT[-3000:], TEXT[:3000]
     _, payload = encode(content, dictionary)
     num_refused = 0
-    for _ in range(100):
+    for _ in range(40):
         damaged = bytearray(payload)
         for _ in range(rng.choice((1, 1, 2, 5))):
             damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)

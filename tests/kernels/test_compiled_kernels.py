@@ -22,7 +22,7 @@ from gompfs.gpu.device.kernel_sources import kernel_folder, read_source
 compile_kernels = tool_module("compile_kernels")
 KERNEL, OTHER = "reading/gather_pieces", "encode/check"
 ARCHITECTURES = (75, 80, 86)
-NUM_MUTATIONS = 500
+NUM_MUTATIONS = 200
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,11 @@ def check(capfdbinary: Capture, tree: Path, archive: Path, *arguments: str) -> N
             assert found == expected
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    ("archive", "pattern"),
+    [*(("text", pattern) for pattern in PATTERNS), *(("bytes", pattern) for pattern in PATTERNS[::4])],
+    indirect=["archive"],
+)
 def test_a_pattern(capfdbinary: Capture, tree: Path, archive: Path, pattern: str) -> None:
     check(capfdbinary, tree, archive, "-n", "-e", pattern)
 

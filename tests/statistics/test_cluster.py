@@ -148,7 +148,7 @@ def test_commands_print_what_they_print_without_a_cluster(client: Client, corpus
     search = ("grep", "-n", "-C", "1", "--sort", "path", "ab,")
     assert run_gompfs(*search, "--dask", scheduler, *corpus.names) == run_gompfs(*search, *corpus.names)
     assert b"a-b/" in run_gompfs("grep", "-l", "--dask", scheduler, "ab,", "a", "a-b")
-    for form in (("--json",), ("--format", "jsonl"), ("--format", "parquet")):
+    for form in (("--json",), ("--format", "parquet")):
         expected = run_gompfs("stats", corpus.whole, "term_vector", *form)
         assert run_gompfs("stats", "--dask", scheduler, *corpus.names, "term_vector", *form) == expected
 

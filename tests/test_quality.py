@@ -82,3 +82,9 @@ def test_no_python_file_is_longer_than_500_lines() -> None:
     }
     assert len(sizes) > 200
     assert {file: size for file, size in sizes.items() if size > 500} == {}
+
+
+def test_modules_of_tests_have_names_of_their_own() -> None:
+    """Their folders are no packages, so pytest refuses to run all tests if two modules have the same name."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -82,7 +82,9 @@ class ContentWriter:
         part_size = options.part_size
         self._text: TextParts | None = None
         if options.text_as_grammar:
-            self._text = TextParts(options.words, block_size, part_size, options.jobs, tempfile.gettempdir())
+            self._text = TextParts(
+                options.words, block_size, part_size, options.jobs, tempfile.gettempdir(), options.level
+            )
             part_size = None
         codec = options.data_codec()
         used = dictionary if codec.codec is Codec.GOMPRESSO_BIT else None

@@ -27,8 +27,11 @@ _INODES_AT_ONCE = 1 << 14
 class TextParts:
     """Collects text files, and cuts their text into parts. Parts are built in the background, in bounded memory."""
 
-    def __init__(self, words: str, block_size: int, part_size: int | None, num_threads: int, directory: str) -> None:
+    def __init__(
+        self, words: str, block_size: int, part_size: int | None, num_threads: int, directory: str, level: int
+    ) -> None:
         """`words` is the word rule. A temporary file in `directory` takes about a third of the text's size.
+        `level` is that of the bytes of words, and of text that is smaller without a grammar.
 
         With `part_size`, parts have at most that many bytes. Otherwise text that repeats makes them larger.
         """
@@ -41,6 +44,7 @@ class TextParts:
             threads,
             directory,
             max_part_size=part_size or MAX_PART_SIZE,
+            level=level,
         )
         self._block_size = block_size
         self._batch: list[bytes | memoryview | Contents] = []

@@ -34,10 +34,10 @@ namespace {
 void init(PartsBuilder* self, WordRule rule, const nb::bytes& word_characters,
           std::uint32_t block_size, std::uint32_t part_size, unsigned num_threads,
           std::string directory, std::uint32_t max_shared_bytes,
-          std::optional<std::uint32_t> max_part_size) {
+          std::optional<std::uint32_t> max_part_size, int level) {
     new (self) PartsBuilder(Tokenizer(rule, as_vector(word_characters)),
                             {block_size, part_size, max_part_size.value_or(part_size), num_threads,
-                             std::move(directory), max_shared_bytes});
+                             std::move(directory), max_shared_bytes, level});
 }
 
 void add_files(PartsBuilder& builder,
@@ -131,7 +131,7 @@ void bind_parts_builder(nb::module_& text) {
         "Builds the parts of a segment from the text of files, on several threads.")
         .def("__init__", &init, "word_rule"_a, "word_characters"_a, "block_size"_a, "part_size"_a,
              "num_threads"_a, "directory"_a, "max_shared_bytes"_a = ~std::uint32_t{0},
-             "max_part_size"_a = nb::none(),
+             "max_part_size"_a = nb::none(), "level"_a = 6,
              "Sizes are in bytes. `word_characters` has a bit for each code point; `directory` is "
              "for a "
              "temporary file.\n\n"

@@ -61,8 +61,10 @@ struct HeadRules {
     std::vector<std::uint32_t> ranks;
 };
 
-// Returns the payload of a head. `head` needs no rules, no symbols and no code. `code` has counted
-// all ranks in rules and blocks and is built here.
-std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, ClassEncoder& code);
+// Returns the payload of a head. `head` needs no rules, no symbols and no code. `level` is that of
+// gompresso-bit for the bytes of local tokens. `code` has counted all ranks in rules and blocks and
+// is built here.
+std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, int level,
+                                     ClassEncoder& code);
 
 }  // namespace gompfs

@@ -17,7 +17,6 @@ namespace gompfs {
 namespace {
 
 constexpr int kRankArray = 12;
-constexpr int kTokenBytesLevel = 6;
 // Global words below these numbers have arrays of their own: gaps between them are smaller.
 constexpr std::uint32_t kFrequentWords = 4096;
 constexpr std::uint32_t kCommonWords = 65536;
@@ -162,7 +161,8 @@ void store_fields(const Head& head, const HeadRules& rules, const Arrays& arrays
 
 }  // namespace
 
-std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, ClassEncoder& code) {
+std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, int level,
+                                     ClassEncoder& code) {
     Arrays arrays;
     std::vector<std::uint8_t> token_bytes;
     put_local_words(head.local_words, token_bytes, arrays[0]);
@@ -178,7 +178,7 @@ std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, C
     const SubBlocks sub_blocks = write_arrays(arrays, codes, sub_block_bytes);
     const SizeFrame frame = size_frame(sub_blocks);
     const auto content_size = static_cast<std::uint32_t>(token_bytes.size());
-    const EncodeOptions options{Codec::gompresso_bit, kTokenBytesLevel, false};
+    const EncodeOptions options{Codec::gompresso_bit, level, false};
     if (auto encoded = encode_payload(token_bytes, options)) {
         token_bytes = std::move(*encoded);
     }

@@ -66,9 +66,11 @@ std::vector<BlockSymbols> cut_root(const PartRules& rules, std::uint32_t text_si
 
 class PartEncoder {
   public:
-    PartEncoder(const PartGrammar& part, const SharedTokens& shared, std::uint32_t block_size)
+    PartEncoder(const PartGrammar& part, const SharedTokens& shared, std::uint32_t block_size,
+                int level)
         : part_(part),
           block_size_(block_size),
+          level_(level),
           words_(shared.section()),
           numbers_(shared.find(part.tokens)),
           rules_(limit_rules(part)),
@@ -87,6 +89,7 @@ class PartEncoder {
 
     const PartGrammar& part_;
     const std::uint32_t block_size_;
+    const int level_;
     const WordSection& words_;
     const std::vector<std::uint32_t> numbers_;  // of the tokens in the section
     const PartRules rules_;
@@ -149,7 +152,8 @@ std::optional<EncodedPart> PartEncoder::encode() {
     }
     count_ranks(blocks);
     // Builds the code, which the blocks need.
-    const std::vector<std::uint8_t> payload = write_head(ranked_.head, ranked_.rules, code_);
+    const std::vector<std::uint8_t> payload =
+        write_head(ranked_.head, ranked_.rules, level_, code_);
     if (payload.size() > kMaxHeadPayload) {
         return std::nullopt;
     }
@@ -186,8 +190,8 @@ bool PartEncoder::is_text(const std::optional<SymbolTable>& symbols) const {
 }  // namespace
 
 std::optional<EncodedPart> encode_part(const PartGrammar& part, const SharedTokens& shared,
-                                       std::uint32_t block_size) {
-    return PartEncoder(part, shared, block_size).encode();
+                                       std::uint32_t block_size, int level) {
+    return PartEncoder(part, shared, block_size, level).encode();
 }
 
 }  // namespace gompfs

@@ -21,6 +21,6 @@ struct EncodedPart {
 // Encodes a part whose tokens were counted in `shared`, and decodes what it made. Returns nothing
 // if the part exceeds a limit of the format, such as that of its pool.
 std::optional<EncodedPart> encode_part(const PartGrammar& part, const SharedTokens& shared,
-                                       std::uint32_t block_size);
+                                       std::uint32_t block_size, int level);
 
 }  // namespace gompfs

@@ -39,8 +39,7 @@ constexpr std::uint64_t kStoredInMemory = 64 << 20;
 constexpr std::size_t kMaxWaiting = 16 << 20;
 constexpr std::size_t kPartsAtOnce = 16;  // that a call returns
 constexpr std::size_t kPartsInWork = 48;  // of the last step
-constexpr int kFallbackLevel = 6;         // of gompresso-bit
-constexpr int kTrialLevel = 1;            // gives 1.1 to 1.4 times the bytes of level 6
+constexpr int kTrialLevel = 1;            // of gompresso-bit: 1.1 to 1.4 times the bytes of level 6
 
 using Blocks = std::vector<std::vector<std::uint8_t>>;
 
@@ -146,7 +145,7 @@ bool PartsBuilder::may_be_smaller_as_blocks(std::string_view text,
 // The blocks of a text in gompresso-bit.
 PartsBuilder::Blocks PartsBuilder::encode_blocks(std::string_view text) const {
     return encode_each(text, options_.block_size, [this](Bytes content) {
-        return encode_checked_block(content, bit_options(kFallbackLevel), num_wrong_);
+        return encode_checked_block(content, bit_options(options_.level), num_wrong_);
     });
 }
 
@@ -254,7 +253,8 @@ EncodedPart PartsBuilder::encode(const Waiting& waiting) const {
         return in_blocks;
     }
     const PartGrammar part = load_grammar(load(waiting.grammar));
-    std::optional<EncodedPart> of_grammar = encode_part(part, shared_, options_.block_size);
+    std::optional<EncodedPart> of_grammar =
+        encode_part(part, shared_, options_.block_size, options_.level);
     if (of_grammar && !of_grammar->is_readable) {
         ++num_wrong_;
         of_grammar.reset();

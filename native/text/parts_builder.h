@@ -32,8 +32,9 @@ class PartsBuilder {
         // What repeats in a part does not count for its size, up to this size in all.
         std::uint32_t max_part_size;
         unsigned num_threads;
-        std::string directory;                               // for a temporary file
-        std::uint32_t max_shared_bytes = ~std::uint32_t{0};  // see SharedTokens
+        std::string directory;           // for a temporary file
+        std::uint32_t max_shared_bytes;  // see SharedTokens
+        int level;  // of gompresso-bit, for the tokens of heads and for text without a grammar
     };
 
     PartsBuilder(Tokenizer tokenizer, Options options);

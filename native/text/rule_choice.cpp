@@ -8,6 +8,11 @@
 // a rule is known when it is reached. A rule that then saves less than it takes in the head is
 // dissolved.
 //
+// A row other than Re-Pair's needs a rule across a boundary between two of its symbols, and the two
+// tokens there are then at a boundary inside of that rule or of one that it uses. So the boundaries
+// of all rules are counted, and a text is searched only where two symbols meet at one of these:
+// that is half of all tokens.
+//
 // The rules are in a trie with one node for each rule and each position where rules part, so that a
 // search takes few steps. Rules of more than kMaxLength tokens are not searched, and stay where
 // Re-Pair uses them: this bounds the time for each token.
@@ -47,20 +52,20 @@ class RuleTrie {
         nodes_.reserve(2 * num_rules);
     }
 
-    // Adds a rule. Of several rules for the same tokens, only the first one is found: the others
-    // are used no more. The tokens must stay where they are.
-    void add(std::span<const Symbol> tokens, Symbol rule) {
+    // Adds a rule, and returns the rule that is found for its tokens: the first one of several for
+    // the same tokens. The tokens must stay where they are.
+    Symbol add(std::span<const Symbol> tokens, Symbol rule) {
         std::uint32_t* link = &first_[tokens[0]];
         std::uint32_t parent = kNone;
         std::uint32_t depth = 0;
         while (true) {
             if (link == nullptr) {
                 insert(parent, tokens[depth], new_node(tokens, rule));
-                return;
+                return rule;
             }
             if (*link == kNone) {
                 *link = new_node(tokens, rule);
-                return;
+                return rule;
             }
             const Node node = nodes_[*link];
             const auto end = std::min<std::uint32_t>(node.depth, size_of(tokens));
@@ -77,11 +82,10 @@ class RuleTrie {
                 if (!ends) {
                     insert(middle, tokens[depth], new_node(tokens, rule));
                 }
-                return;
+                return rule;
             }
             if (depth == tokens.size()) {
-                nodes_[*link].rule = node.rule == kNone ? rule : node.rule;
-                return;
+                return nodes_[*link].rule = node.rule == kNone ? rule : node.rule;
             }
             parent = *link;
             link = find(parent, tokens[depth]);
@@ -175,6 +179,7 @@ class RuleChooser {
     Rules choose() {
         set_units();
         expand_rules();
+        count_boundaries();
         rewrite_rules();
         return kept_rules();
     }
@@ -185,14 +190,31 @@ class RuleChooser {
         return std::span(rules_.symbols)
             .subspan(rules_.starts[rule], rules_.starts[rule + 1] - rules_.starts[rule]);
     }
-    bool is_short(Symbol symbol) const { return lengths_[symbol] <= kMaxLength; }
+    bool is_short(Symbol symbol) const {
+        return symbol != kSplitter && lengths_[symbol] <= kMaxLength;
+    }
     std::uint32_t units(Symbol symbol) const { return symbol == kSplitter ? 0 : units_[symbol]; }
     std::span<const Symbol> tokens_of(Symbol rule) const {
         return {&tokens_[token_starts_[rule - num_tokens_]], lengths_[rule]};
     }
 
+    struct Ends {
+        Symbol first, last;
+    };
+    struct Row {
+        std::size_t begin, end;
+    };
+    std::span<const Symbol> row_of(std::uint32_t rule) const {
+        return std::span(written_).subspan(rows_[rule].begin, rows_[rule].end - rows_[rule].begin);
+    }
+    std::size_t boundary_slot(Symbol before, Symbol next) const {
+        const std::uint64_t tokens = std::uint64_t{ends_[before].last} << 32 | ends_[next].first;
+        return tokens * 0x9e3779b97f4a7c15u >> (64 - std::countr_zero(boundaries_.size()));
+    }
+
     void set_units();
     void expand_rules();
+    void count_boundaries();
     void rewrite_rules();
     void rewrite(std::uint32_t rule);
     void write_cheapest(Symbol excluded);
@@ -202,16 +224,21 @@ class RuleChooser {
     const Rules& rules_;
     const std::uint32_t num_tokens_;
     // By symbol of rules_:
-    std::vector<std::uint32_t> lengths_;  // in tokens; not of the root
+    std::vector<std::uint32_t> lengths_;  // in tokens
     std::vector<std::uint32_t> units_;
     std::vector<std::uint32_t> uses_;
     // The tokens of short rules, and where those of each rule begin.
     std::vector<Symbol> tokens_;
     std::vector<std::size_t> token_starts_;
     RuleTrie trie_;
-    std::vector<std::uint32_t> order_;       // rules: the root, then from the longest one down
-    std::vector<std::vector<Symbol>> rows_;  // by rule: its symbols now
-    std::vector<std::uint8_t> is_kept_;      // by rule
+    std::vector<Symbol> found_;  // by short rule: the one that the trie has for its tokens
+    std::vector<Ends> ends_;     // by token and short rule
+    std::vector<std::uint8_t> boundaries_;  // a hash table without keys: counts, up to 255
+    std::vector<std::uint32_t> order_;      // rules: the root, then from the longest one down
+    // The symbols that rules have now, where those of each rule are, and whether it is kept.
+    std::vector<Symbol> written_;
+    std::vector<Row> rows_;
+    std::vector<std::uint8_t> is_kept_;
     // While a rule is written: tokens, the units from each of them to the end, and the symbol that
     // the cheapest row has there.
     std::vector<Symbol> row_;
@@ -245,6 +272,7 @@ void RuleChooser::expand_rules() {
     const std::uint32_t num_rules = rules_.size();
     std::size_t num_tokens = 0;
     token_starts_.resize(num_rules);
+    lengths_[num_tokens_] = kNone;  // the root is not searched
     for (std::uint32_t rule = num_rules; rule-- > 1;) {
         std::uint32_t length = 0;
         for (const Symbol symbol : symbols_of(rule)) {
@@ -267,9 +295,31 @@ void RuleChooser::expand_rules() {
             }
         }
     }
+    found_.resize(num_rules);
     for (std::uint32_t rule = 1; rule < num_rules; ++rule) {
         if (is_short(num_tokens_ + rule)) {
-            trie_.add(tokens_of(num_tokens_ + rule), num_tokens_ + rule);
+            found_[rule] = trie_.add(tokens_of(num_tokens_ + rule), num_tokens_ + rule);
+        }
+    }
+}
+
+// Counts how often short rules have each boundary: the last token of a symbol, and the first one of
+// the next. Where boundaries share a slot, some texts are searched in vain.
+void RuleChooser::count_boundaries() {
+    ends_.resize(lengths_.size());
+    for (Symbol symbol = 0; symbol < ends_.size(); ++symbol) {
+        if (!is_rule(symbol)) {
+            ends_[symbol] = {symbol, symbol};
+        } else if (is_short(symbol)) {
+            ends_[symbol] = {tokens_of(symbol).front(), tokens_of(symbol).back()};
+        }
+    }
+    boundaries_.resize(std::bit_ceil(8 * (rules_.symbols.size() - rules_.starts[1]) + 2));
+    for (std::uint32_t rule = 1; rule < rules_.size(); ++rule) {
+        const std::span<const Symbol> symbols = symbols_of(rule);
+        for (std::size_t at = 1; is_short(num_tokens_ + rule) && at < symbols.size(); ++at) {
+            std::uint8_t& count = boundaries_[boundary_slot(symbols[at - 1], symbols[at])];
+            count += count != 255 ? 1 : 0;
         }
     }
 }
@@ -282,6 +332,7 @@ void RuleChooser::rewrite_rules() {
                          return lengths_[num_tokens_ + left] > lengths_[num_tokens_ + right];
                      });
     uses_.resize(lengths_.size());
+    written_.reserve(rules_.symbols.size());
     rows_.resize(rules_.size());
     is_kept_.resize(rules_.size());
     for (const std::uint32_t rule : order_) {
@@ -289,9 +340,11 @@ void RuleChooser::rewrite_rules() {
         if (uses == 0) {
             continue;
         }
+        rows_[rule].begin = written_.size();
         rewrite(rule);
+        rows_[rule].end = written_.size();
         is_kept_[rule] = rule == 0 || pays(rule) ? 1 : 0;
-        for (const Symbol symbol : rows_[rule]) {
+        for (const Symbol symbol : row_of(rule)) {
             if (symbol != kSplitter) {
                 uses_[symbol] += is_kept_[rule] != 0 ? 1 : uses;
             }
@@ -299,24 +352,38 @@ void RuleChooser::rewrite_rules() {
     }
 }
 
-// Writes a rule again. Long rules that it uses stay where they are.
+// Writes a rule again. A long rule that it uses stays where it is, and so does a symbol if no other
+// short rule has its boundaries.
 void RuleChooser::rewrite(std::uint32_t rule) {
     throw_if_cancelled();
-    for (const Symbol symbol : symbols_of(rule)) {
-        if (!is_rule(symbol)) {
-            row_.push_back(symbol);
-        } else if (is_short(symbol)) {
-            const std::span<const Symbol> tokens = tokens_of(symbol);
-            row_.insert(row_.end(), tokens.begin(), tokens.end());
-        } else {
-            write_cheapest(num_tokens_ + rule);
-            rows_[rule].push_back(symbol);
+    const std::uint8_t of_itself = is_short(num_tokens_ + rule) ? 1 : 0;
+    const std::span<const Symbol> symbols = symbols_of(rule);
+    for (std::size_t begin = 0, end = 0; begin < symbols.size(); begin = end) {
+        const auto goes_on = [&](Symbol before, Symbol next) {
+            return is_short(before) && is_short(next) &&
+                   boundaries_[boundary_slot(before, next)] > of_itself;
+        };
+        while (++end < symbols.size() && goes_on(symbols[end - 1], symbols[end])) {
         }
+        if (end - begin == 1) {
+            const Symbol symbol = symbols[begin];
+            const bool is_found = is_rule(symbol) && is_short(symbol);
+            written_.push_back(is_found ? found_[symbol - num_tokens_] : symbol);
+            continue;
+        }
+        for (const Symbol symbol : symbols.subspan(begin, end - begin)) {
+            if (is_rule(symbol)) {
+                const std::span<const Symbol> tokens = tokens_of(symbol);
+                row_.insert(row_.end(), tokens.begin(), tokens.end());
+            } else {
+                row_.push_back(symbol);
+            }
+        }
+        write_cheapest(num_tokens_ + rule);
     }
-    write_cheapest(num_tokens_ + rule);
 }
 
-// Appends the cheapest symbols for row_ to the symbols of the rule `excluded`, and empties row_.
+// Writes the cheapest symbols for row_, without the rule `excluded`, and empties row_.
 void RuleChooser::write_cheapest(Symbol excluded) {
     const std::size_t size = row_.size();
     row_.push_back(kSplitter);  // ends all searches
@@ -340,9 +407,8 @@ void RuleChooser::write_cheapest(Symbol excluded) {
         cheapest_[at] = lowest;
         choices_[at] = choice;
     }
-    std::vector<Symbol>& written = rows_[excluded - num_tokens_];
     for (std::size_t at = 0; at < size;) {
-        written.push_back(choices_[at]);
+        written_.push_back(choices_[at]);
         at += is_rule(choices_[at]) ? lengths_[choices_[at]] : 1;
     }
     row_.clear();
@@ -350,7 +416,7 @@ void RuleChooser::write_cheapest(Symbol excluded) {
 
 // Whether a rule saves more than it takes.
 bool RuleChooser::pays(std::uint32_t rule) const {
-    const std::vector<Symbol>& row = rows_[rule];
+    const std::span<const Symbol> row = row_of(rule);
     const std::int64_t uses = uses_[num_tokens_ + rule];
     std::int64_t of_row = 0;
     for (const Symbol symbol : row) {
@@ -372,7 +438,7 @@ Rules RuleChooser::kept_rules() const {
     // Recursive: a rule uses shorter rules only. Dissolved ones are at most kMaxLength deep below a
     // long one, and long ones as deep as those of Re-Pair.
     const auto write = [&](std::uint32_t rule, const auto& again) -> void {
-        for (const Symbol symbol : rows_[rule]) {
+        for (const Symbol symbol : row_of(rule)) {
             if (!is_rule(symbol)) {
                 kept.symbols.push_back(symbol);
             } else if (is_kept_[symbol - num_tokens_] != 0) {

@@ -45,12 +45,13 @@ class GrowingBytes {
 
     // Appends the bytes to others, and frees them meanwhile: they are then empty.
     void move_to(std::vector<std::uint8_t>& out) {
-        for (Chunk& chunk : chunks_) {
+        for (std::size_t index = 0; index < chunks_.size(); ++index) {
+            Chunk& chunk = chunks_[index];
             out.insert(out.end(), chunk.bytes.get(), chunk.bytes.get() + chunk.size);
             chunk.bytes.reset();
-        }
-        if (chunks_.size() > kManyChunks) {
-            free_unused_memory();
+            if (index % kManyChunks == kManyChunks - 1) {
+                free_unused_memory();
+            }
         }
         chunks_.clear();
     }

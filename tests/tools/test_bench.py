@@ -174,6 +174,11 @@ def test_start(tmp_path: Path) -> None:
         assert row["archive MB"] == NOT_INSTALLED or row["wall / gompfs"] > 0
 
 
+def test_files(tmp_path: Path) -> None:
+    (table,) = run(tmp_path, "files", "--count", "1500")
+    assert all(value > 0 for value in table["rows"]["1,500 files"].values())
+
+
 def test_grep(tmp_path: Path) -> None:
     times, made = run(tmp_path, "grep", CORPUS, "--rounds", "1", "--pattern", "the", "--pattern", r"\bwords?\b")
     assert not times["notes"] or all("not installed" in note for note in times["notes"])

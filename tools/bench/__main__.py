@@ -22,6 +22,7 @@ from .arrays import ARCHIVES, measure_arrays
 from .compress import DEVICES, measure_compress
 from .decode import measure_decode
 from .epoch import measure_epoch
+from .many_files import measure_files
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
 from .options import (
     archive_option,
@@ -383,6 +384,14 @@ def scan(archive: Path, rounds: int, json_path: Path | None) -> None:
 def start(tree: Path, archive: Path | None, rounds: int, json_path: Path | None) -> None:
     """Time to start commands, and to mount a tree until its first listing, with warm caches."""
     finish(measure_start(tree, archive, rounds), json_path, ["ratarmount", "squashfuse_ll", "squashfuse"])
+
+
+@bench.command()
+@click.option("--count", "counts", multiple=True, default=(100_000,), show_default=True, type=click.IntRange(1))
+@json_option
+def files(counts: tuple[int, ...], json_path: Path | None) -> None:
+    """Time and memory of packing and mounting archives of many small files; --count may be repeated."""
+    finish([measure_files(counts)], json_path)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,18 @@ def all_extents(archive: Archive) -> NDArray[np.int64]:
     return np.array(archive.index.all_extents(), np.int64).reshape(-1, 4)
 
 
+def segment_numbers(archive: Archive, extents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the number of the segment in which each of some extents begins; that of no segment if it is in none."""
+    ends = np.cumsum([len(segment.blocks) for segment in archive.segments], dtype=np.int64) * archive.block_size
+    return np.searchsorted(ends, extents[:, 2], "right")
+
+
+def composed_files(extents: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the inodes of the files that have extents in several segments. `numbers` are those of segments."""
+    goes_on = extents[1:, 0] == extents[:-1, 0]
+    return np.unique(extents[1:, 0][goes_on & (numbers[1:] != numbers[:-1])])
+
+
 def in_stream_order(archive: Archive, inos: Collection[int]) -> tuple[list[int], dict[int, int]]:
     """Returns the regular files among `inos` in the order of the stream, and for each file one with the same bytes.
 

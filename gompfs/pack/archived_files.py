@@ -97,7 +97,6 @@ class FileColumns:
         part = np.searchsorted(parts[:, 0], extents[:, 2], "right") - 1
         is_bad = ~_are_possible(extents, files[file, 1], parts, part)
         goes_on = extents[1:, 0] == extents[:-1, 0]
-        is_bad[1:] |= goes_on & (parts[part[1:], 2] != parts[part[:-1], 2])
         is_bad[1:] |= goes_on & (extents[1:, 1] - extents[:-1, 3] < extents[:-1, 1])
         keep = np.bincount(file[is_bad], minlength=len(files)) == 0
         keep &= files[:, 1] >= 0

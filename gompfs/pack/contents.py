@@ -1,8 +1,9 @@
 """Stores the contents of a segment's regular files, equal files once, and equal bytes of the stream once.
 
-A file whose content is in the archive that is added to gets the extents of the file that has it. Other contents are
-stored: with the codec gompresso-tadoc, text goes to parts that are stored as grammars; with the other codecs, all bytes
-go to the same blocks.
+A file whose content is in the archive that is added to gets the extents of the file that has it. Of a new version of a
+file of the archive, what that has is not stored again, and the new bytes go to the stream. Other contents are stored:
+with the codec gompresso-tadoc, text goes to parts that are stored as grammars; with the other codecs, all bytes go to
+the same blocks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from array import array
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
 from gompfs._native.sources import KnownContents, LoadedFiles, PieceHashes, Place
@@ -26,6 +29,7 @@ from gompfs.pack.archived_contents import ArchivedContents
 from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.archived_large import LargeArchivedContents
 from gompfs.pack.large_contents import LargeContents
+from gompfs.pack.older_versions import OlderVersions
 from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.pack.stream import BlockWriter, ChooseDictionary, StreamWriter
@@ -75,8 +79,10 @@ class ContentWriter:
         self._known = KnownContents(tempfile.gettempdir())
         self._large = LargeContents()  # contents of more than MAX_WHOLE_SIZE bytes
         self._archived_files = archived
-        self._archived = self._large_archived = None
+        self._archived = self._large_archived = self._versions = None
+        self._composed: list[array[int]] = []  # of each composed content: file_offset, stream_offset, size of extents
         if archived is not None:
+            self._versions = OlderVersions(archived)
             self._archived = ArchivedContents(archived, self._known, engine.num_threads)
             self._large_archived = LargeArchivedContents(archived)
         part_size = options.part_size
@@ -100,11 +106,13 @@ class ContentWriter:
     def add_files(self, first_ino: int, directory: bytes, files: LoadedFiles) -> None:
         """Store the contents of files of a directory. They get inode numbers from `first_ino` on."""
         text = self._text
+        num_composed = len(self._composed)
         if self._archived is not None:
             self._look_up(self._archived, directory, files)
+        num_composed = len(self._composed) - num_composed
         text_file = text.num_files if text is not None else None
         placed = self._known.place(files, first_ino, text_file, self._num_threads)
-        self.num_duplicates += placed.num_duplicates
+        self.num_duplicates += placed.num_duplicates + len(placed.composed) - num_composed
         if text is not None:
             text.add_contents(placed.new_in_text)
             text.add_inodes(placed.in_text)
@@ -116,6 +124,8 @@ class ContentWriter:
         )
         for ino, archived_ino in placed.in_archive:
             self._refer_to_archived(ino, archived_ino)
+        for ino, number in placed.composed:
+            self._refer(ino, Place.COMPOSED, number)
         num_found = len(placed.in_archive) - placed.num_unchanged
         self.num_unchanged += placed.num_unchanged
         self.num_archived += num_found
@@ -129,6 +139,23 @@ class ContentWriter:
             archived.look_up(directory, unknown)
         if unknown := self._known.unknown(files):
             archived.look_up_sizes([size for _, size in unknown])
+        for name, content, sha256 in self._known.unknown_contents(files):
+            # Two files of the directory may have the same content.
+            if content is not None and sha256 is not None and self._known.find(sha256) is None:
+                self._compose(directory, name, content, sha256)
+
+    def _compose(self, directory: bytes, name: bytes, content: bytes | memoryview, sha256: bytes) -> bool:
+        """Store only what is new in a file, if the archive has most of it. Returns whether it has."""
+        if self._versions is None or (found := self._versions.compose(directory, name, content)) is None:
+            return False
+        extents = found.shared
+        for begin, size in found.new:
+            self._append(content[begin : begin + size])
+            extents += self._extents(begin, self._known.end_content())
+        extents.sort()
+        self._known.add(sha256, Place.COMPOSED, len(self._composed))
+        self._composed.append(array("Q", chain.from_iterable(extents)))
+        return True
 
     def add(self, ino: int, entry: SourceEntry) -> int:
         """Store the content of a regular file. Returns the size that was stored."""
@@ -228,6 +255,8 @@ class ContentWriter:
             text = self._text if self._note_kind(ino, content) else None
         if known is not None:
             self._refer_to_known(ino, known)
+        elif content and self._compose(*_directory_and_name(entry.path), content, sha256):
+            self._refer(ino, Place.COMPOSED, len(self._composed) - 1)
         elif content:
             known = self._store_whole(content, text)
             self._known.add(sha256, *known)
@@ -240,7 +269,7 @@ class ContentWriter:
             self._archived.allow_for(size)
         known = self._known.find(sha256)
         if known is None and self._archived is not None:
-            directory, _, name = path.rpartition(b"/")
+            directory, name = _directory_and_name(path)
             self._archived.look_up(directory, [(name, size)])
             known = self._known.find(sha256)
             if known is None:
@@ -361,6 +390,9 @@ class ContentWriter:
                 self._text.add_inodes([(ino, where)])
             case Place.STREAM:
                 self._index.add_extents(ino, self._extents(0, where))
+            case Place.COMPOSED:
+                numbers = iter(self._composed[where])
+                self._index.add_extents(ino, map(Extent._make, zip(numbers, numbers, numbers, strict=True)))
             case _:
                 self._refer_to_archived(ino, where)
 
@@ -373,6 +405,11 @@ class ContentWriter:
         self._index.add_extents(ino, files.columns.extents(index))
         if files.is_binary(archived_ino):
             self._index.add_binary_files((ino,))
+
+
+def _directory_and_name(path: bytes) -> tuple[bytes, bytes]:
+    directory, _, name = path.rpartition(b"/")
+    return directory, name
 
 
 def _head_of(entry: SourceEntry, file: BinaryIO) -> bytes:

@@ -141,13 +141,13 @@ def store_index(columns: Buffer, ends: Sequence[int], num_changes: int = 0) -> S
 def _stored_index(newest: Newest, columns: Buffer, ends: Sequence[int]) -> StoredIndex:
     """Returns what is stored of the index that follows `newest`: the changes, or the whole index.
 
-    All changes since the last whole index are not larger than that, so that opening an archive reads a limited number
-    of bytes, and the indexes of many generations grow no faster than the archive.
+    All changes since the last whole index are at most twice as large as that, so that opening an archive reads a
+    limited number of bytes.
     """
     whole_size, *sizes = (footer.index_size for footer in newest.footers)
     if len(newest.footers) <= MAX_CHANGES:
         changes = store_index(*changes_between(newest.columns, columns), len(newest.footers))
-        if sum(sizes) + len(changes.blocks) <= whole_size:
+        if sum(sizes) + len(changes.blocks) <= 2 * whole_size:
             return changes
     return store_index(columns, ends)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
-from gompfs.archive.index_arrays import all_extents
+from gompfs.archive.index_arrays import all_extents, composed_files, segment_numbers
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
@@ -61,14 +61,14 @@ class ContentText:
 
 
 def text_outside_parts(archive: Archive, inos: Collection[int]) -> ContentText:
-    """Returns the text of the files among `inos` that are in segments without parts of text."""
+    """Returns the text of the files among `inos` that are in segments without parts of text, and of composed files."""
     with_parts = segments_with_grammars(archive)
-    if len(with_parts) == len(archive.segments):
+    if len(archive.segments) == len(with_parts) <= 1:
         return ContentText(archive, ())
     extents = all_extents(archive)
-    ends = np.cumsum([len(segment.blocks) for segment in archive.segments]) * archive.block_size
-    is_outside = np.isin(np.searchsorted(ends, extents[:, 2], "right"), list(with_parts), invert=True)
-    outside_parts = set(np.unique(extents[is_outside, 0]).tolist())
+    numbers = segment_numbers(archive, extents)
+    outside_parts = set(np.unique(extents[np.isin(numbers, list(with_parts), invert=True), 0]).tolist())
+    outside_parts.update(composed_files(extents, numbers).tolist())
     return ContentText(archive, outside_parts.intersection(inos).difference(archive.index.binary_files()))
 
 

@@ -83,11 +83,22 @@ def _grammar_size(archive: Archive) -> int:
     return heads + sum(section.blocks.compressed_size for section in archive.sections)
 
 
+def _num_composed(archive: Archive) -> int:
+    if len(archive.segments) < 2:
+        return 0
+    from gompfs.statistics.content import text_outside_parts
+
+    return len(text_outside_parts(archive, archive.inode_numbers()).layout.inos)
+
+
 def _source_of_stats(archive: Archive) -> str:
     num_segments = len(archive.segments)
     missing = num_segments - len(segments_with_grammars(archive))
     if missing == 0:
-        return "computed from the grammar"
+        num_composed = _num_composed(archive)
+        return "computed from the grammar" + (
+            f", and from the content of {num_composed} files that older ones are part of" if num_composed else ""
+        )
     if missing == num_segments:
         return "computed from the content, no grammar"
     return f"computed from the grammar, and from the content of {missing} of {num_segments} segments without grammar"

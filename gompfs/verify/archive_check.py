@@ -16,7 +16,7 @@ from gompfs.errors import ArchiveFormatError, CorruptIndexError, StatsUnavailabl
 from gompfs.model import BlockTable, Problem, Section, Segment
 from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.text_in_parts import text_in_parts
-from gompfs.verify.text_files import check_extents, check_text_files
+from gompfs.verify.text_files import check_text_files
 
 _BATCH_BYTES = 16 << 20
 # Limit for the paths that a report names for damaged blocks. In a forged index, each of a million files may touch every
@@ -83,7 +83,6 @@ class _Verification:
         for section in self._archive.sections:
             self._check_section(section)
         if is_sound:
-            report.problems += check_extents(self._archive)
             report.problems += check_text_files(self._archive, self._blocks_with_nul)
             self._check_words()
         if any(problem.ino is not None for problem in report.problems):

@@ -1,4 +1,4 @@
-"""Checks where files have their bytes: in one segment, and text in parts of text, but for the listed binary files."""
+"""Checks where files have their bytes: text in parts of text, but for composed files and the listed binary files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
-from gompfs.archive.index_arrays import all_extents, file_sizes
+from gompfs.archive.index_arrays import all_extents, composed_files, file_sizes, segment_numbers
 from gompfs.errors import CorruptBlockError
 from gompfs.model import TEXT_KINDS, Problem, first_problems
 from gompfs.statistics.grammar_cache import has_text_parts
@@ -18,7 +18,8 @@ from gompfs.text import PROBE_SIZE, is_text
 def check_text_files(archive: Archive, blocks_with_nul: Sequence[int]) -> Iterator[Problem]:
     """Yields a problem for each file whose words statistics count but should not, or the other way round.
 
-    It is also one if the text of a file is not where statistics look for it. `blocks_with_nul` are the blocks of the
+    It is also one if the text of a file is not where statistics look for it. They read the content of composed files,
+    which may be anywhere. `blocks_with_nul` are the blocks of the
     stream, in segments with parts of text, that have a NUL byte.
     """
     segments = [segment for segment in archive.segments if has_text_parts(segment)]
@@ -32,6 +33,8 @@ def check_text_files(archive: Archive, blocks_with_nul: Sequence[int]) -> Iterat
     ]
     parts = np.array(ranges, np.int64)
     extents = all_extents(archive)
+    composed = composed_files(extents, segment_numbers(archive, extents))
+    extents = extents[np.isin(extents[:, 0], composed, invert=True)]
     part = np.searchsorted(parts[:, 0], extents[:, 2], "right") - 1
     is_in_text = (part >= 0) & (extents[:, 2] < parts[part, 1])
     in_text = np.unique(extents[is_in_text, 0])
@@ -49,17 +52,8 @@ def check_text_files(archive: Archive, blocks_with_nul: Sequence[int]) -> Iterat
     yield from each_file(np.array(with_nul, np.int64), "it is in parts of text and has a NUL near its beginning")
     if len(segments) == len(archive.segments):
         not_empty = regular[regular[:, 1] > 0, 0]
-        others = np.setdiff1d(not_empty, np.concatenate([in_text, binary, with_holes]))
+        others = np.setdiff1d(not_empty, np.concatenate([in_text, composed, binary, with_holes]))
         yield from each_file(others, "it is neither in parts of text nor listed as a binary file")
-
-
-def check_extents(archive: Archive) -> Iterator[Problem]:
-    """Yields a problem for each file with extents in several segments."""
-    starts = [segment.first_block * archive.block_size for segment in archive.segments]
-    extents = all_extents(archive)
-    numbers = np.searchsorted(np.array(starts, np.int64), extents[:, 2], "right")
-    others = (extents[1:, 0] == extents[:-1, 0]) & (numbers[1:] != numbers[:-1])
-    yield from each_file(np.unique(extents[1:][others, 0]), "it has extents in several segments")
 
 
 def _files_apart(extents: NDArray[np.int64], parts: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:

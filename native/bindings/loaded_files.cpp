@@ -24,6 +24,7 @@
 #include "bindings/buffer_view.h"
 #include "bindings/types.h"
 #include "common/background_work.h"
+#include "sources/shared_runs.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -114,6 +115,33 @@ py::List<NameAndSize> unknown(const KnownContents& known, const LoadedFiles& loa
     return result;
 }
 
+using NamedContent = py::Tuple<nb::bytes, std::optional<nb::memoryview>, std::optional<nb::bytes>>;
+
+py::List<NamedContent> unknown_contents(const KnownContents& known, const LoadedFiles& loaded) {
+    py::List<NamedContent> result;
+    for (const LoadedFile* file : unknown_files(loaded.files, known)) {
+        const auto [content, sha256] = to_python(file->content);
+        result.append(nb::make_tuple(to_bytes(file->name), content, sha256));
+    }
+    return result;
+}
+
+using Run = py::Tuple<std::size_t, std::size_t, std::size_t>;
+
+py::List<Run> shared(const py::Buffer& content, const py::Buffer& base, std::size_t least) {
+    const BufferView content_view(content, PyBUF_SIMPLE), base_view(base, PyBUF_SIMPLE);
+    std::vector<SharedRun> runs;
+    {
+        const nb::gil_scoped_release release;
+        runs = shared_runs(content_view.bytes(), base_view.bytes(), least);
+    }
+    py::List<Run> result;
+    for (const SharedRun& run : runs) {
+        result.append(nb::make_tuple(run.begin, run.base_begin, run.size));
+    }
+    return result;
+}
+
 PlacedFiles place(KnownContents& known, const LoadedFiles& loaded, std::uint64_t first_ino,
                   std::optional<std::uint64_t> text_file, unsigned num_threads) {
     const nb::gil_scoped_release release;
@@ -176,11 +204,11 @@ py::List<InStream> in_stream(const PlacedFiles& placed) {
     return result;
 }
 
-using InText = py::Tuple<std::uint64_t, std::uint64_t>;
+using Numbered = py::Tuple<std::uint64_t, std::uint64_t>;
 
-py::List<InText> in_text(const PlacedFiles& placed) {
-    py::List<InText> result;
-    for (const PlacedFiles::InText& each : placed.in_text) {
+py::List<Numbered> numbered(const std::vector<PlacedFiles::Numbered>& files) {
+    py::List<Numbered> result;
+    for (const PlacedFiles::Numbered& each : files) {
         result.append(nb::make_tuple(each.ino, each.number));
     }
     return result;
@@ -253,6 +281,9 @@ class ContentCopier {
 }  // namespace
 
 void bind_loaded_files(nb::module_& sources) {
+    sources.def("shared_runs", &shared, "content"_a, "base"_a, "least"_a,
+                "Returns the runs of at least `least` bytes that a content has in common with "
+                "another, in its order: offset in the content, in the other, and size.");
     nb::class_<LoadedFiles>(
         sources, "LoadedFiles",
         "Regular files of one directory, in the order of their names, whose contents are in "
@@ -312,7 +343,12 @@ void bind_loaded_files(nb::module_& sources) {
             "in_stream", &in_stream,
             "Inode number, file_offset, position in the stream, and size of each extent of the "
             "files whose contents are in the stream.")
-        .def_prop_ro("in_text", &in_text, "Inode number, and number of a text file.")
+        .def_prop_ro(
+            "in_text", [](const PlacedFiles& self) { return numbered(self.in_text); },
+            "Inode number, and number of a text file.")
+        .def_prop_ro(
+            "composed", [](const PlacedFiles& self) { return numbered(self.composed); },
+            "Inode number, and number of a composed content.")
         .def_prop_ro("in_archive", &in_archive,
                      "Inode number, and that of a file of the archive which has the content.")
         .def_ro("binary", &PlacedFiles::binary,
@@ -320,7 +356,8 @@ void bind_loaded_files(nb::module_& sources) {
     nb::enum_<StoredContent::Place>(sources, "Place", "Where a content is stored.")
         .value("STREAM", StoredContent::Place::stream)
         .value("TEXT", StoredContent::Place::text)
-        .value("ARCHIVE", StoredContent::Place::archive);
+        .value("ARCHIVE", StoredContent::Place::archive)
+        .value("COMPOSED", StoredContent::Place::composed);
     nb::class_<PathTable>(sources, "PathTable",
                           "Numbers of millions of paths, in some 20 bytes of memory for each.")
         .def(nb::init<const std::string&>(), "directory"_a, "`directory` is for a temporary file.")
@@ -331,7 +368,8 @@ void bind_loaded_files(nb::module_& sources) {
             "The size of what is in memory, in bytes.");
     nb::class_<KnownContents>(sources, "KnownContents",
                               "The contents that are stored: in the stream, as the text file of a "
-                              "number, or as the archive's file of an inode number.\n\n"
+                              "number, as the archive's file of an inode number, or as the "
+                              "composed content of a number.\n\n"
                               "Contents in the stream have numbers, too.")
         .def(nb::init<const std::string&>(), "directory"_a, "`directory` is for temporary files.")
         .def("find", &find, "sha256"_a,
@@ -342,6 +380,8 @@ void bind_loaded_files(nb::module_& sources) {
              "not known.")
         .def_prop_ro("memory_size", &KnownContents::memory_size,
                      "The size of what is in memory for each content, in bytes.")
+        .def("unknown_contents", &unknown_contents, "files"_a,
+             "Returns name, content and SHA-256 of each of the files that `unknown` names.")
         .def("place", &place, "files"_a, "first_ino"_a, "text_file"_a.none(), "num_threads"_a,
              "Places the contents of files, and adds those that are new.\n\n"
              "The next text file gets the number `text_file`. If that is None, all contents go to "

@@ -87,7 +87,7 @@ PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next, K
                 for_stream.push_back(file.content);
             }
             known.add(content.sha256, *stored);
-        } else if (stored->place != Place::archive) {
+        } else if (stored->place == Place::stream || stored->place == Place::text) {
             ++placed.num_duplicates;
         }
         if (stored->place == Place::archive) {
@@ -96,6 +96,8 @@ PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next, K
         }
         if (stored->place == Place::text) {
             placed.in_text.push_back({ino, stored->where});
+        } else if (stored->place == Place::composed) {
+            placed.composed.push_back({ino, stored->where});
         } else {
             in_stream.emplace_back(ino, stored->where);
         }

@@ -2,7 +2,8 @@
 //
 // A content is stored in the stream, as one of StreamContents, or as one of the text files; both
 // have numbers. An archive that is added to has the contents of its files, which have inode
-// numbers. Two contents are equal if their hashes are.
+// numbers. A composed content is in part in that archive, and in part in the stream; the caller
+// numbers these. Two contents are equal if their hashes are.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,10 @@
 namespace gompfs {
 
 struct StoredContent {
-    enum class Place : std::uint8_t { stream, text, archive };
+    enum class Place : std::uint8_t { stream, text, archive, composed };
 
     Place place;
-    std::uint64_t where;  // a number: of StreamContents, of a text file, or of an inode
+    std::uint64_t where;  // a number: of StreamContents, a text file, an inode, a composed content
 };
 
 class KnownContents {
@@ -65,7 +66,7 @@ struct PlacedFiles {
     struct InStream {
         std::uint64_t ino, file_offset, position, size;
     };
-    struct InText {
+    struct Numbered {
         std::uint64_t ino, number;
     };
     struct InArchive {
@@ -75,8 +76,9 @@ struct PlacedFiles {
     Contents new_in_stream;  // without what the stream has
     Contents new_in_text;
     std::vector<InStream> in_stream;
-    std::vector<InText> in_text;
+    std::vector<Numbered> in_text;
     std::vector<InArchive> in_archive;
+    std::vector<Numbered> composed;
     std::vector<std::uint64_t> binary;  // inode numbers of other files that are not text
     std::uint64_t num_duplicates = 0;   // in the stream or in text
     std::uint64_t num_unchanged = 0;    // in the archive

@@ -21,9 +21,11 @@ struct PartRanges {
     std::vector<std::uint64_t> begins, sizes;
 };
 
-// Finds the extents that begin in parts of text, in the order of part, offset and inode number.
-// `rows` has four numbers for each extent, as the index has them: inode number, file offset, offset
-// in the solid stream, and size. They need not be valid.
+// Finds the extents of the files whose extents all begin in these parts of text, in the order of
+// part, offset and inode number. (A composed file has others, too; its words are not counted from
+// parts.) `rows` has four numbers for each extent, as the index has them: inode number, file
+// offset, offset in the solid stream, and size. The extents of a file follow each other. The
+// numbers need not be valid.
 std::vector<TextExtent> find_text_extents(std::span<const std::uint64_t> rows,
                                           const PartRanges& parts);
 

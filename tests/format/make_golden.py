@@ -177,6 +177,26 @@ def make_history(archive: Path, root: Path) -> None:
     write_words(archive, seen, "identifiers")
 
 
+def make_composed(archive: Path, root: Path) -> None:
+    """Packs text and binary data, then adds two changed versions of them."""
+    rng = random.Random("golden composed")
+    contents = {"text": _text(rng, 20_000), "short": _text(rng, 2000), "noise": b"\0" + rng.randbytes(3000)}
+    seen = {}
+    for number in range(1, 4):
+        folder = root / f"{number}"
+        folder.mkdir(parents=True)
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+        seen.update(_pack_generation(archive, folder, number, PackOptions(block_size=16 << 10)))
+        contents = {
+            "text": contents["text"][:4001] + b"new" + contents["text"][4001:9000] + contents["text"][9500:],
+            "short": contents["short"][500:],
+            "noise": contents["noise"][:700] + b"new" + contents["noise"][700:],
+        }
+    write_manifest(archive, seen, "Files that two adds compose of older ones.")
+    write_words(archive, seen, "identifiers")
+
+
 def make_large_blocks(archive: Path, root: Path) -> None:
     """Uses the largest blocks, with and without grammars, and a part of several blocks."""
     root.mkdir()
@@ -416,6 +436,7 @@ MAKERS: dict[str, Callable[[Path, Path], None]] = {
     "parts": make_parts,
     "generations": make_generations,
     "history": make_history,
+    "composed": make_composed,
     "large-blocks": make_large_blocks,
     "long-word": make_long_word,
     "nothing": make_nothing,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["Order", "Step"]
+__all__ = ["Order", "Step", "numbers_in", "without_numbers"]
 
 _MAX_VERSIONS = 16
 _MAX_OPEN = 256
@@ -52,9 +52,9 @@ class Order:
         self._versions: dict[bytes, list[_Place]] = {}
         for number, name, kind in self._entries():
             if kind == directory_kind:
-                self._versions.setdefault(_without_numbers(name), []).append((number, name))
+                self._versions.setdefault(without_numbers(name), []).append((number, name))
         for places in self._versions.values():
-            places.sort(key=lambda place: (_numbers(place[1]), place[1], place[0]))
+            places.sort(key=lambda place: (numbers_in(place[1]), place[1], place[0]))
 
     def directories(self) -> Iterator[_Place]:
         """Yields the directories in the order in which `steps` names them."""
@@ -68,7 +68,7 @@ class Order:
                 yield from self._steps_of_files(group)
                 continue
             for _, name, kind in group:
-                places = waiting.pop(_without_numbers(name), [])
+                places = waiting.pop(without_numbers(name), [])
                 for start in range(0, len(places), self._max_versions):
                     yield Step(kind, places[start : start + self._max_versions])
 
@@ -77,7 +77,7 @@ class Order:
         entries = ((number, *entry) for number, listing in enumerate(self._listings) for entry in listing)
         if len(self._listings) == 1:
             return entries
-        return iter(sorted(entries, key=lambda entry: (_without_numbers(entry[1]), _numbers(entry[1]), entry[:2])))
+        return iter(sorted(entries, key=lambda entry: (without_numbers(entry[1]), numbers_in(entry[1]), entry[:2])))
 
     def _steps_of_files(self, entries: Iterator[_Numbered]) -> Iterator[Step]:
         """Yields files of one kind and directory together, some names of all directories at a time."""
@@ -99,9 +99,11 @@ def _some_at_once(
         yield some
 
 
-def _without_numbers(name: bytes) -> bytes:
+def without_numbers(name: bytes) -> bytes:
+    """Returns a name or a path, with the same sign in place of each number or version."""
     return _NUMBER.sub(b"#", name)
 
 
-def _numbers(name: bytes) -> list[int]:
+def numbers_in(name: bytes) -> list[int]:
+    """Returns the numbers in a name or a path, in their order."""
     return [int(number) for number in re.findall(rb"[0-9]+", name)]

@@ -23,6 +23,8 @@ from gompfs._native import statistics as _statistics
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.device.arrays import Array
 from gompfs.gpu.device.spread import cut_evenly, run_together
+from gompfs.statistics.content import text_outside_parts
+from gompfs.statistics.content_words import content_grammars
 from gompfs.statistics.gpu.device_counter import DeviceCounter, with_words
 from gompfs.statistics.gpu.device_rows import DeviceRows, settle_all
 from gompfs.statistics.gpu.forest import DeviceForest
@@ -178,12 +180,13 @@ class ResidentText:
     def load(cls, archive: Archive, devices: Sequence[ArrayDevice], room: int, times: PhaseTimes) -> ResidentText:
         """Reads all grammars of an archive, and puts the forest of its files on devices.
 
-        Raises StatsUnavailableError if the archive has text without a grammar, or a forest does not fit into `room`
-        bytes of its device, MemoryError, and the errors of reading.
+        Raises StatsUnavailableError if the archive has a segment without a grammar, or a forest does not fit into
+        `room` bytes of its device, MemoryError, and the errors of reading.
         """
         if len(segments_with_grammars(archive)) != len(archive.segments):
             raise StatsUnavailableError("it has text without a grammar")
         grammars = load_grammars(archive)
+        grammars += content_grammars(text_outside_parts(archive, archive.inode_numbers()))
         counted = archive.inode_numbers() & set().union(*(grammar.inos() for grammar in grammars))
         files = files_in_order({ino: path for ino, path in archive.paths().items() if ino in counted})
         return cls(archive, devices, grammars, files, room, times)

@@ -225,7 +225,8 @@ void FileFilter::find_parts(const PartHeads& heads, std::uint64_t block_size) {
 }
 
 // Whether each extent but the first is at the beginning of a part, and the one before ends in the
-// last block of another. Elsewhere, the bytes of two extents may together be a word.
+// last block of another of the same segment. Elsewhere, the bytes of two extents may together be a
+// word.
 bool FileFilter::goes_on_in_parts(const LayoutView& file) const {
     const auto part_after = [&](std::uint64_t offset) {
         return std::upper_bound(
@@ -239,7 +240,8 @@ bool FileFilter::goes_on_in_parts(const LayoutView& file) const {
         const std::uint64_t end = before.stream_offset + before.size;
         const auto next = part_after(end - 1);
         if (part == parts_.begin() || (part - 1)->begin != begin || next == parts_.end() ||
-            next->begin - end >= block_size_) {
+            next->begin - end >= block_size_ || next == parts_.begin() ||
+            (next - 1)->segment != (part - 1)->segment) {
             return false;
         }
     }

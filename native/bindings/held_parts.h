@@ -31,9 +31,7 @@ class HeldParts {
     HeldParts(const StoredText& stored, const py::Buffer& rows, const py::Buffer& word_section,
               std::uint64_t word_limit, WordRule word_rule, const nanobind::bytes& word_characters)
         : parts(parts_of(stored)),
-          extents(find_text_extents(
-              values_of<std::uint64_t>(rows),
-              {values_of<std::uint64_t>(stored[2]), values_of<std::uint64_t>(stored[3])})),
+          extents(find_text_extents(values_of<std::uint64_t>(rows), ranges_of(stored))),
           words(view(word_section)),
           max_word_bytes(word_limit),
           tokenizer(word_rule, as_vector(word_characters)) {}
@@ -51,6 +49,19 @@ class HeldParts {
   private:
     Bytes view(nanobind::handle buffer) {
         return views_.emplace_back(buffer, PyBUF_SIMPLE).bytes();
+    }
+
+    static PartRanges ranges_of(const StoredText& stored) {
+        PartRanges ranges{values_of<std::uint64_t>(stored[2]), values_of<std::uint64_t>(stored[3]),
+                          0, 0};
+        const std::vector<std::uint64_t> first_blocks = values_of<std::uint64_t>(stored[6]);
+        if (!ranges.begins.empty() && !first_blocks.empty()) {
+            const auto block_size = nanobind::cast<std::uint64_t>(stored[1]);
+            const std::size_t num_blocks = values_of<std::uint64_t>(stored[8]).size();
+            ranges.segment_begin = ranges.begins.front() - first_blocks.front() * block_size;
+            ranges.segment_end = ranges.segment_begin + num_blocks * block_size;
+        }
+        return ranges;
     }
 
     StoredParts parts_of(const StoredText& stored) {

@@ -10,23 +10,25 @@ std::vector<TextExtent> find_text_extents(std::span<const std::uint64_t> rows,
                                           const PartRanges& parts) {
     std::vector<TextExtent> extents;
     std::size_t first_of_file = 0;
-    bool is_other = false;  // whether an extent of the file is in none of the parts
+    bool is_composed = false;  // whether the file has extents in other segments
     for (std::uint64_t last_ino = 0; rows.size() >= 4; rows = rows.subspan(4)) {
         const std::uint64_t ino = rows[0], file_offset = rows[1], stream_offset = rows[2];
         if (ino != last_ino) {
             first_of_file = extents.size();
-            is_other = false;
+            is_composed = false;
             last_ino = ino;
         }
-        const auto next = std::upper_bound(parts.begins.begin(), parts.begins.end(), stream_offset);
-        const auto part = static_cast<std::uint32_t>(next - parts.begins.begin()) - 1;
-        if (next == parts.begins.begin() ||
-            stream_offset - parts.begins[part] >= parts.sizes[part]) {
-            is_other = true;
+        if (stream_offset < parts.segment_begin || stream_offset >= parts.segment_end) {
+            is_composed = true;
             extents.resize(first_of_file);
         }
-        if (!is_other) {
-            const std::uint64_t offset = stream_offset - parts.begins[part];
+        const auto next = std::upper_bound(parts.begins.begin(), parts.begins.end(), stream_offset);
+        if (is_composed || next == parts.begins.begin()) {
+            continue;
+        }
+        const auto part = static_cast<std::uint32_t>(next - parts.begins.begin() - 1);
+        const std::uint64_t offset = stream_offset - parts.begins[part];
+        if (offset < parts.sizes[part]) {
             extents.push_back({part, offset, rows[3], ino, file_offset != 0});
         }
     }

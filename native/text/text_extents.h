@@ -16,14 +16,16 @@ struct TextExtent {
     bool continues;  // whether the file begins in an earlier part
 };
 
-// Parts of text, in order: where each begins in the solid stream, and its size.
+// Parts of text of a segment, in order: where each begins in the solid stream, and its size; and
+// where the segment is there.
 struct PartRanges {
     std::vector<std::uint64_t> begins, sizes;
+    std::uint64_t segment_begin, segment_end;
 };
 
-// Finds the extents of the files whose extents all begin in these parts of text, in the order of
-// part, offset and inode number. (A composed file has others, too; its words are not counted from
-// parts.) `rows` has four numbers for each extent, as the index has them: inode number, file
+// Finds the extents that begin in parts of text, in the order of part, offset and inode number.
+// Files with extents in other segments are left out: they are composed, and the words of parts are
+// not theirs. `rows` has four numbers for each extent, as the index has them: inode number, file
 // offset, offset in the solid stream, and size. The extents of a file follow each other. The
 // numbers need not be valid.
 std::vector<TextExtent> find_text_extents(std::span<const std::uint64_t> rows,

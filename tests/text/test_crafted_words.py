@@ -249,7 +249,7 @@ def test_extents_in_other_parts(
     two_generations: Path,
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    """Of one segment. Statistics refuse such an archive, or do not count the file; `verify` reports it."""
+    """Of one segment. Statistics refuse such an archive, or count words of half a file; `verify` reports it."""
     path = two_generations.with_name("once.gomp")
     sources = [two_generations.with_name(name) / name for name in ("old", "new", "data")]
     pack(path, *sources, codec=Codec.GOMPRESSO_TADOC, words="identifiers")

@@ -95,7 +95,7 @@ def test_many_small_adds(copy: Path) -> None:
 def test_a_large_add_stores_a_whole_index(copy: Path, large: Path) -> None:
     tree, rng = copy.parent / "more", random.Random(2)
     tree.mkdir()
-    for _ in range(4000):
+    for _ in range(10_000):
         (tree / rng.randbytes(16).hex()).touch()
     assert run(["add", str(tree), str(copy)]) == 0
     assert newest_of(copy).footer.num_changes == 0

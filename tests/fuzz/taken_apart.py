@@ -277,16 +277,6 @@ class TakenApart:
         self.data += block
         return len(self.data) - len(block)
 
-    def set_section(self, where: Where, content: bytes) -> None:
-        """Replaces the content of a section, in stored blocks."""
-        places = Places([], [], len(content))
-        for start in range(0, len(content), self.block_size):
-            piece = content[start : start + self.block_size]
-            block = seal(0, piece, len(piece), xxh3_64_intdigest(piece))
-            places.offsets.append(self.append(block))
-            places.sizes.append(len(block))
-        self.set_places(where, places)
-
 
 def row_condition(where: Where) -> str:
     """Returns the table of a row, and the SQL condition that selects the row."""

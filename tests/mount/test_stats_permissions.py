@@ -7,7 +7,6 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,8 +31,6 @@ TASKS = (
     *("grep/secret", "count/o", "files-with/secret"),
 )
 OF_A_FILE = ("wordcount", "sort", "term_vector", "sequence_count")
-
-Reader = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def as_user(directory: Path, *command: str, uid: int = NOBODY) -> subprocess.CompletedProcess[str]:

@@ -36,12 +36,18 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module", params=["text", "bytes"])
-def archive(request: pytest.FixtureRequest, tree: Path) -> Path:
+@pytest.fixture(scope="module")
+def archives(tree: Path) -> dict[str, Path]:
     """The tree with its text stored as grammars, and as bytes."""
-    target = tree.parent / f"{request.param}.gomp"
-    pack_archive([tree], target, codec="gompresso-tadoc" if request.param == "text" else "gompresso-bit", engine="cpu")
-    return target
+    made = {name: tree.parent / f"{name}.gomp" for name in ("text", "bytes")}
+    pack_archive([tree], made["text"], codec="gompresso-tadoc", engine="cpu")
+    pack_archive([tree], made["bytes"], codec="gompresso-bit", engine="cpu")
+    return made
+
+
+@pytest.fixture(params=["text", "bytes"])
+def archive(request: pytest.FixtureRequest, archives: dict[str, Path]) -> Path:
+    return archives[request.param]
 
 
 def ours(capfdbinary: Capture, archive: Path, *arguments: str) -> tuple[int, bytes]:

@@ -206,7 +206,7 @@ def test_space_is_bounded(task: PostingsTask) -> None:
 
 
 @all_tasks
-@pytest.mark.parametrize("in_memory", [0, 3000, 1 << 16])
+@pytest.mark.parametrize("in_memory", [0, 3000])
 def test_postings_in_a_file(
     task: PostingsTask, in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,8 @@ namespace gompfs {
 namespace {
 
 constexpr int kRankArray = 12;
+// The parser of the highest level is for the content of a block. Token bytes may have more.
+constexpr int kLevelOfLargeContent = 7;
 // Global words below these numbers have arrays of their own: gaps between them are smaller.
 constexpr std::uint32_t kFrequentWords = 4096;
 constexpr std::uint32_t kCommonWords = 65536;
@@ -178,7 +180,9 @@ std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, i
     const SubBlocks sub_blocks = write_arrays(arrays, codes, sub_block_bytes);
     const SizeFrame frame = size_frame(sub_blocks);
     const auto content_size = static_cast<std::uint32_t>(token_bytes.size());
-    const EncodeOptions options{Codec::gompresso_bit, level, false};
+    const EncodeOptions options{
+        Codec::gompresso_bit,
+        token_bytes.size() <= kMaxBlockSize ? level : std::min(level, kLevelOfLargeContent), false};
     if (auto encoded = encode_payload(token_bytes, options)) {
         token_bytes = std::move(*encoded);
     }

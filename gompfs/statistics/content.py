@@ -19,6 +19,7 @@ from gompfs.statistics.grammar_cache import segments_with_grammars
 from gompfs.text import PROBE_SIZE, is_text
 
 _BATCH_BYTES = 16 << 20
+_PIECE_BYTES = 1 << 20
 
 
 class ContentText:
@@ -73,7 +74,11 @@ def text_outside_parts(archive: Archive, inos: Collection[int]) -> ContentText:
 
 
 class TextStream:
-    """Decodes the blocks that files lie in, batch by batch."""
+    """Decodes the blocks that files lie in, batch by batch.
+
+    A composed file has its bytes here and there in the stream. It is read through the cache of blocks, since each of its
+    runs might need another batch.
+    """
 
     def __init__(self, archive: Archive, layout: TextLayout) -> None:
         self._archive = archive
@@ -86,21 +91,27 @@ class TextStream:
         self._wanted[union(first, last)] = True
         self._blocks: list[Block] = []
         self._first = 0
+        extents = all_extents(archive)
+        self._composed = set(composed_files(extents, segment_numbers(archive, extents)).tolist())
 
     def pieces(self, file: int) -> Iterator[memoryview]:
         """Yields the bytes of a file of the layout, block by block."""
-        archive = self._archive
+        archive, ino = self._archive, int(self._layout.inos[file])
+        if ino in self._composed:
+            for file_offset in range(0, int(self._layout.sizes[file]), _PIECE_BYTES):
+                yield from archive.read_pieces(ino, file_offset, _PIECE_BYTES)
+            return
         for stream_offset, size in self._runs[self._starts[file] : self._starts[file + 1]]:
             end = stream_offset + size
             while stream_offset < end:
                 number, start = divmod(stream_offset, archive.block_size)
                 block = self._block(number)
                 if block.status is not BlockStatus.OK:
-                    path = archive.path_of(int(self._layout.inos[file]))
+                    path = archive.path_of(ino)
                     raise CorruptBlockError(block.status.reason, archive=archive.path, path=path, block=number)
                 piece = block.content[start : start + end - stream_offset]
                 if not piece:
-                    raise outside(archive, int(self._layout.inos[file]), "its segment")
+                    raise outside(archive, ino, "its segment")
                 yield piece
                 stream_offset += len(piece)
 

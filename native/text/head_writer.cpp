@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <string_view>
 
 #include "codec/payload.h"
@@ -19,6 +20,8 @@ namespace {
 constexpr int kRankArray = 12;
 // The parser of the highest level is for the content of a block. Token bytes may have more.
 constexpr int kLevelOfLargeContent = 7;
+// Parsers may find matches at any distance, and the last offset symbol ends here: 3 * 2^19 - 2.
+constexpr std::size_t kMaxOffset = (std::size_t{3} << 19) - 2;
 // Global words below these numbers have arrays of their own: gaps between them are smaller.
 constexpr std::uint32_t kFrequentWords = 4096;
 constexpr std::uint32_t kCommonWords = 65536;
@@ -161,6 +164,17 @@ void store_fields(const Head& head, const HeadRules& rules, const Arrays& arrays
     bytes[39] = head.has_splitter ? 1 : 0;
 }
 
+// Returns a payload of gompresso-bit for token bytes; nothing if it would not be smaller, or if
+// they are so many that the offset of a match may have no symbol.
+std::optional<std::vector<std::uint8_t>> encode_token_bytes(Bytes bytes, int level) {
+    if (bytes.size() > kMaxOffset + 1) {
+        return std::nullopt;
+    }
+    const bool is_large = bytes.size() > kMaxBlockSize;
+    const int possible_level = is_large ? std::min(level, kLevelOfLargeContent) : level;
+    return encode_payload(bytes, {Codec::gompresso_bit, possible_level, false});
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, int level,
@@ -180,10 +194,7 @@ std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, i
     const SubBlocks sub_blocks = write_arrays(arrays, codes, sub_block_bytes);
     const SizeFrame frame = size_frame(sub_blocks);
     const auto content_size = static_cast<std::uint32_t>(token_bytes.size());
-    const EncodeOptions options{
-        Codec::gompresso_bit,
-        token_bytes.size() <= kMaxBlockSize ? level : std::min(level, kLevelOfLargeContent), false};
-    if (auto encoded = encode_payload(token_bytes, options)) {
+    if (auto encoded = encode_token_bytes(token_bytes, level)) {
         token_bytes = std::move(*encoded);
     }
     std::vector<std::uint8_t> payload(kHeadHeaderSize);

@@ -76,8 +76,7 @@ def text_outside_parts(archive: Archive, inos: Collection[int]) -> ContentText:
 class TextStream:
     """Decodes the blocks that files lie in, batch by batch.
 
-    A composed file has its bytes here and there in the stream. It is read through the cache of blocks, since each of its
-    runs might need another batch.
+    A composed file is read through the cache of blocks instead, since each of its runs might need another batch.
     """
 
     def __init__(self, archive: Archive, layout: TextLayout) -> None:

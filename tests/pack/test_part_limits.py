@@ -101,7 +101,7 @@ def test_a_part_at_a_limit(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", [1, 7, 8])
 @pytest.mark.parametrize("distance", [700_000, 1_700_000])
 def test_matches_in_many_token_bytes(distance: int, level: int, tmp_path: Path) -> None:
-    """Words that end alike, half of all token bytes apart: farther than any block, or than an offset symbol, reaches."""
+    """Words that end alike, farther apart than a block is long, or than the last offset symbol reaches."""
     ends = [random.Random(number).randbytes(100).hex() for number in range(distance // 200)]
     text = " ".join(first + end for first in "az" for end in ends).encode()
     builder = PartsBuilder(WordRule.IDENTIFIERS, b"", 1 << 20, len(text), 2, str(tmp_path), level=level)

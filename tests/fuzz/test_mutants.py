@@ -128,5 +128,5 @@ def test_unexpected_exceptions_are_found(tmp_path: Path, monkeypatch: pytest.Mon
 def test_harm_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: object, expected: str, seconds: float
 ) -> None:
-    monkeypatch.setattr(IndexReader, "totals", lambda _self: harm())  # type: ignore[operator]
+    monkeypatch.setattr(IndexReader, "num_binary_files", lambda _self: harm())  # type: ignore[operator]
     assert expected in findings(tmp_path, 1, seconds=seconds, memory=350 << 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -127,15 +127,15 @@ class ArchiveSource(Source):
         visited = VisitedDirectories(self._archive.path)
         root = self._archive.resolve("")
         yield b"", root
-        levels = [_Level(self._archive, [(b"", root)], visited, 1)]
+        levels = [_Level(self._archive, None, [(0, b"")], [root], visited, 1)]
         while levels:
             level = levels[-1]
             for step in level.steps:
-                found = [level.entry(*place) for place in step.names]
-                yield from found
+                inodes = [level.inode(*place) for place in step.names]
+                yield from zip(level.paths(step.names), inodes, strict=True)
                 if step.kind == stat.S_IFDIR:
-                    num_open = sum(len(each.prefixes) for each in levels) + len(found)
-                    levels.append(_Level(self._archive, found, visited, num_open))
+                    num_open = sum(len(each.places) for each in levels) + len(inodes)
+                    levels.append(_Level(self._archive, level, step.names, inodes, visited, num_open))
                     break
             else:
                 levels.pop()
@@ -216,22 +216,48 @@ class ArchiveSource(Source):
 
 
 class _Level:
-    """Directories of an archive that are walked side by side."""
+    """Directories of an archive that are walked side by side.
+
+    `places` has for each of them the number of its directory in the level above, and its name there. Paths are made
+    when they are needed: those of all open directories would take memory in proportion to the square of the depth.
+    """
 
     def __init__(
-        self, archive: Archive, directories: list[tuple[bytes, Inode]], visited: VisitedDirectories, num_open: int
+        self,
+        archive: Archive,
+        above: _Level | None,
+        places: Sequence[tuple[int, bytes]],
+        inodes: Sequence[Inode],
+        visited: VisitedDirectories,
+        num_open: int,
     ) -> None:
         """`num_open` is the number of directories that the walk is in. Raises CorruptIndexError."""
-        for path, inode in directories:
-            visited.enter(inode.ino, path)
-        self.prefixes = [path + b"/" if path else b"" for path, _ in directories]
-        self._inodes = [dict(archive.index.directory(inode.ino)) for _, inode in directories]
+        for inode in inodes:
+            visited.enter(inode.ino)
+        self.places = places
+        self._above = above
+        self._inodes = [dict(archive.index.directory(inode.ino)) for inode in inodes]
         listings = [[(name, stat.S_IFMT(inode.mode)) for name, inode in inodes.items()] for inodes in self._inodes]
         self.steps = Order(listings, stat.S_IFDIR, num_open).steps()
 
-    def entry(self, directory: int, name: bytes) -> tuple[bytes, Inode]:
-        """Returns the path and the inode of a name in one of the directories."""
-        return self.prefixes[directory] + name, self._inodes[directory][name]
+    def inode(self, directory: int, name: bytes) -> Inode:
+        """Returns the inode of a name in one of the directories."""
+        return self._inodes[directory][name]
+
+    def paths(self, names: Sequence[tuple[int, bytes]]) -> Iterator[bytes]:
+        """Yields the paths of names, each with the number of its directory."""
+        prefixes = {directory: self._prefix(directory) for directory, _ in names}
+        yield from (prefixes[directory] + name for directory, name in names)
+
+    def _prefix(self, directory: int) -> bytes:
+        """Returns the path of a directory, with a slash at its end; nothing for the root."""
+        names = [b""]
+        level: _Level | None = self
+        while level is not None and level._above is not None:
+            directory, name = level.places[directory]
+            names.append(name)
+            level = level._above
+        return b"/".join(reversed(names))
 
 
 @dataclass(slots=True)

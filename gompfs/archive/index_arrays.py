@@ -30,7 +30,7 @@ def segment_numbers(archive: Archive, extents: NDArray[np.int64]) -> NDArray[np.
 
 
 def composed_files(extents: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the inodes of the files that have extents in several segments. `numbers` are those of segments."""
+    """Returns the files (first column) that have extents in several segments. `numbers` are those of segments."""
     goes_on = extents[1:, 0] == extents[:-1, 0]
     return np.unique(extents[1:, 0][goes_on & (numbers[1:] != numbers[:-1])])
 

@@ -25,7 +25,7 @@ from gompfs.pack.sources.versions import numbers_in, without_numbers
 
 _LEAST_RUN = 256  # an extent takes about 10 bytes in both copies of the index, and a block to read
 _BYTES_OF_EXTENT = 256  # a file has at most one extent for so many bytes, so that reading it does not become slow
-_LEAST_SHARED = 2  # that part of a file must be shared: a half
+_LEAST_SHARED_PERCENT = 50  # of a file's bytes
 _LEAST_NEW = 16  # bytes, so that a composed file is in several segments
 _MAX_TRIED = 4  # directories
 
@@ -61,7 +61,7 @@ class OlderVersions:
         except GompfsError:  # a damaged file is not used
             return None
         runs = shared_runs(content, base, _LEAST_RUN)
-        if _LEAST_SHARED * sum(size for _, _, size in runs) < len(content):
+        if 100 * sum(size for _, _, size in runs) < _LEAST_SHARED_PERCENT * len(content):
             return None
         composition = _composition(runs, len(content), columns.extents(index))
         num_extents = len(composition.shared) + len(composition.new)

@@ -90,13 +90,14 @@ class TextStream:
         self._wanted[union(first, last)] = True
         self._blocks: list[Block] = []
         self._first = 0
-        extents = all_extents(archive)
-        self._composed = set(composed_files(extents, segment_numbers(archive, extents)).tolist())
+        files = np.repeat(np.arange(len(layout.inos)), np.diff(layout.starts))
+        runs = np.stack([files, np.zeros_like(files), layout.stream_offsets, layout.run_sizes], axis=1)
+        self._composed = set(composed_files(runs, segment_numbers(archive, runs)).tolist())
 
     def pieces(self, file: int) -> Iterator[memoryview]:
         """Yields the bytes of a file of the layout, block by block."""
         archive, ino = self._archive, int(self._layout.inos[file])
-        if ino in self._composed:
+        if file in self._composed:
             for file_offset in range(0, int(self._layout.sizes[file]), _PIECE_BYTES):
                 yield from archive.read_pieces(ino, file_offset, _PIECE_BYTES)
             return

@@ -19,8 +19,8 @@ def check_text_files(archive: Archive, blocks_with_nul: Sequence[int]) -> Iterat
     """Yields a problem for each file whose words statistics count but should not, or the other way round.
 
     It is also one if the text of a file is not where statistics look for it. They read the content of composed files,
-    which may be anywhere. `blocks_with_nul` are the blocks of the
-    stream, in segments with parts of text, that have a NUL byte.
+    which may be anywhere. `blocks_with_nul` are the blocks of the stream, in segments with parts of text, that have a
+    NUL byte.
     """
     segments = [segment for segment in archive.segments if has_text_parts(segment)]
     if not segments:

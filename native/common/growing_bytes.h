@@ -1,4 +1,4 @@
-// Bytes that are appended one after another, without being copied when they become more.
+// Bytes that others are appended to. Those that are there already are not copied to make room.
 #pragma once
 
 #include <algorithm>

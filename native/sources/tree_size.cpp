@@ -20,7 +20,8 @@ namespace {
 
 class ListTask : public TasksAhead::Task {
   public:
-    // The path of a directory: of the root, and below it.
+    // `root` is the path of the tree, and `path` that of a directory in it; both end with a slash
+    // unless they are empty.
     ListTask(const std::string& root, std::string path, bool is_root, std::optional<dev_t> device)
         : path(std::move(path)),
           full_path_(root + this->path),

@@ -65,3 +65,18 @@ def test_repair_of_two_damaged_ranges(many_names: bytes, tmp_path: Path) -> None
         with pytest.raises(ArchiveFormatError, match="no generation can be repaired: both copies"):
             list(repair_archive(path))
         assert path.read_bytes() == damaged
+
+
+def test_many_damaged_ranges(many_names: bytes, tmp_path: Path) -> None:
+    """Of those in turn in one copy and in the other, no two pieces make the index. It is tried a few times only."""
+    path = tmp_path / "many.gomp"
+    path.write_bytes(many_names)
+    (link,) = links_of(path)
+    copies = [link.position.copy_offset(copy) for copy in (0, 1)]
+    begins = range(600, link.position.index_size - 600, 1200)
+    assert len(begins) > 4
+    ranges = [(copies[number % 2] + begin, copies[number % 2] + begin + 50) for number, begin in enumerate(begins)]
+    path.write_bytes(damaged := damage(many_names, *ranges))
+    with pytest.raises(ArchiveFormatError, match="no generation can be repaired: both copies"):
+        list(repair_archive(path))
+    assert path.read_bytes() == damaged

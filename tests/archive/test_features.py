@@ -18,15 +18,15 @@ from gompfs.pack.repair import repair_archive
 from gompfs.verify import verify_archive
 
 
-@pytest.mark.parametrize("copies", [(0,), (1,), (0, 1)])
-def test_a_feature_that_is_needed(added: Path, copies: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("copies", "feature"), [((0,), 7), ((1,), 0), ((0, 1), 31)])
+def test_a_feature_that_is_needed(added: Path, copies: tuple[int, ...], feature: int) -> None:
     """Nothing shows an earlier generation instead, or takes the footer for damaged."""
     position = links_of(added)[-1].position
     for copy in (0, 1):
         content = bytearray(added.read_bytes())
         at = position.footer_offset(copy)
         if copy in copies:
-            content[at : at + 96] = Footer.from_bytes(content[at : at + 96])._replace(features=1 << 7).to_bytes()
+            content[at : at + 96] = Footer.from_bytes(content[at : at + 96])._replace(features=1 << feature).to_bytes()
         else:
             content[at] ^= 1
         added.write_bytes(content)
@@ -39,7 +39,7 @@ def test_a_feature_that_is_needed(added: Path, copies: tuple[int, ...]) -> None:
     for use in uses:
         with pytest.raises(UnsupportedFormatError) as caught:
             use()
-        needed = "needs feature 7, which this gompfs does not have; a newer gompfs reads it"
+        needed = f"needs feature {feature}, which this gompfs does not have; a newer gompfs reads it"
         assert str(caught.value) == f"{added}: {needed}"
     assert added.read_bytes() == content
 

@@ -19,6 +19,7 @@ from gompfs._native.sources import shared_runs
 from gompfs.archive import Archive
 from gompfs.codec import Codec
 from gompfs.pack import older_versions
+from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.statistics.gpu.resident_text import ResidentText
 from gompfs.statistics.query import EVERYTHING
 from gompfs.statistics.resident_answers import ANSWERS
@@ -129,6 +130,17 @@ def test_small_files(tmp_path: Path, size: int, found: bool) -> None:
     (tmp_path / "tree/file").write_bytes(content[:-1] + b"!")
     add(tmp_path / "a.gomp", tmp_path / "tree", codec=TADOC)
     assert check(tmp_path / "a.gomp", tmp_path / "tree") == ({b"file"} if found else set())
+
+
+@pytest.mark.parametrize(("more", "found"), [(-1, True), (0, True), (1, False)])
+def test_large_files(tmp_path: Path, more: int, found: bool) -> None:
+    """Those of more than MAX_WHOLE_SIZE bytes are stored whole; so are versions of such files."""
+    old = random.Random(2).randbytes(MAX_WHOLE_SIZE - 4)
+    write_files(tmp_path / "tree", {"grows": old, "shrinks": old + bytes(4 + more)})
+    pack(tmp_path / "a.gomp", tmp_path / "tree", codec=Codec.STORED)
+    write_files(tmp_path / "tree", {"grows": old + b"four"[: 4 + more] + b"!" * max(more, 0), "shrinks": old[1:]})
+    add(tmp_path / "a.gomp", tmp_path / "tree", codec=Codec.STORED)
+    assert check(tmp_path / "a.gomp", tmp_path / "tree") == ({b"grows", b"shrinks"} if found else set())
 
 
 @pytest.mark.parametrize(("num_new", "found"), [(3999, True), (4000, True), (4001, False)])

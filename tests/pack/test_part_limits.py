@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from oracle.constants import MAX_PART_SYMBOLS, MAX_POOL_SIZE
 
 from gompfs._native.codec import decode_blocks
 from gompfs._native.text import PartsBuilder, WordRule
-from gompfs.codec import Codec
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec
 
 _MAX_LEVELS = 31
 
@@ -98,18 +99,46 @@ def test_a_part_at_a_limit(name: str, tmp_path: Path) -> None:
     _check(name, 1, tmp_path)
 
 
-@pytest.mark.parametrize("level", [1, 7, 8])
-@pytest.mark.parametrize("distance", [700_000, 1_700_000])
-def test_matches_in_many_token_bytes(distance: int, level: int, tmp_path: Path) -> None:
-    """Words that end alike, farther apart than a block is long, or than the last offset symbol reaches."""
-    ends = [random.Random(number).randbytes(100).hex() for number in range(distance // 200)]
-    text = " ".join(first + end for first in "az" for end in ends).encode()
-    builder = PartsBuilder(WordRule.IDENTIFIERS, b"", 1 << 20, len(text), 2, str(tmp_path), level=level)
-    builder.add_files([text])
+_MAX_OFFSET = 3 * (1 << 19) - 2  # the last offset symbol (docs/format.md, section 6) has 19 extra bits
+
+
+_MAX_TOKEN_BYTES = 3 * (1 << 19) - 1  # that are compressed: the last offset symbol of gompresso-bit ends here
+
+
+def _token_bytes(num_padding: int, num_parts: int, level: int, folder: Path) -> list[int]:
+    """Returns the size of the token bytes of each part, 0 if it has no head.
+
+    A part has words, each twice, of which the first and the last end alike; the last one has padding.
+    """
+    texts = []
+    for part in range(num_parts):
+        rng = random.Random(part)
+        ends = ["".join(rng.choices("01", k=194)) for _ in range(8019)]
+        ends[0] = "".join(rng.choices(string.ascii_letters, k=194))
+        ends[-1] = "x" * num_padding + ends[0]
+        words = [f"{number:06}{end}" for number, end in enumerate(ends)]
+        texts.append(" ".join(words + words).encode())
+    builder = PartsBuilder(WordRule.WHITESPACE, b"", 1 << 20, len(texts[0]), 2, str(folder), level=level)
+    for text in texts:
+        builder.add_files([text])
     builder.finish()
-    for head, _ in _encoded(builder):
-        assert head or distance > 1_500_000  # not compressed, they are larger than blocks without a head
-    assert builder.num_wrong == 0
+    assert builder.part_sizes() == [len(text) for text in texts]
+    heads = [head for head, _ in _encoded(builder)]
+    assert builder.num_wrong == 0  # the builder decodes each part that has a head
+    return [int.from_bytes(head[BLOCK_HEADER_SIZE + 20 :][:4], "little") for head in heads]
+
+
+@pytest.mark.parametrize("num_parts", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_matches_in_many_token_bytes(num_parts: int, tmp_path: Path) -> None:
+    """A match is as far away as an offset symbol reaches, and farther: such token bytes are not compressed.
+
+    The head is then larger than all that it saves, so the part has none.
+    """
+    size = _token_bytes(0, num_parts, 7, tmp_path)[0]
+    for more, level in ((-1, 7), (0, 7), (0, 8), (1, 7), (400, 6)):
+        wanted = _MAX_TOKEN_BYTES + more
+        sizes = _token_bytes(wanted - size, num_parts, level, tmp_path)
+        assert sizes == [wanted if more <= 0 else 0] * num_parts
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import stat
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -257,3 +258,25 @@ def test_content_of_a_wrong_checksum(tmp_path: Path, capfdbinary: Output) -> Non
     assert run(["repack", str(archive), str(tmp_path / "new.gomp")]) == 1
     assert b"noise: block 0: the decompressed bytes do not match their checksum" in capfdbinary.readouterr().err
     assert sorted(os.listdir(tmp_path)) == ["a.gomp", "tree"]
+
+
+def test_memory_of_deep_directories(tmp_path: Path) -> None:
+    """The walk does not keep the paths of all directories that it is in."""
+    depth = 800
+    (tmp_path / "tree").mkdir()
+    pack(tmp_path / "a.gomp", tmp_path / "tree")
+    numbers = f"WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {depth})"
+    forge_index(
+        tmp_path / "a.gomp",
+        f"INSERT INTO inode {numbers} SELECT n + 1, {0o40755}, 0, 0, 0, 0, 3, 0, NULL FROM number",
+        f"INSERT INTO dirent {numbers} SELECT n, CAST('{'d' * 255}' AS BLOB), n + 1 FROM number",
+        f"UPDATE meta SET value = '{depth + 2}' WHERE key = 'next_ino'",
+    )
+    with Archive(tmp_path / "a.gomp") as archive:
+        tracemalloc.start()
+        try:
+            assert sum(1 for _ in ArchiveSource(archive).entries()) == depth + 1
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 20 << 20  # all paths together have 82 MB

@@ -52,7 +52,7 @@ def _footer(file: LocalFile, superblock: Superblock, link: Link, copy: int) -> F
 
 
 def _mixtures(first: bytes, second: bytes) -> Iterator[bytes]:
-    """Yields the beginning of one copy with the end of the other, cut wherever a range in which they differ ends."""
+    """Yields the first bytes of one copy and the rest of the other, cut wherever a range in which they differ ends."""
     differs = False
     for begin in range(0, len(first), _CHUNK_SIZE):
         chunk = slice(begin, begin + _CHUNK_SIZE)

@@ -139,7 +139,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         (
             "index",
             f"{_exact(facts['index_size'])}, stored twice; {human_size(facts['index_columns_size'])} as columns"
-            + (f"; {facts['index_changes']} of its parts are changes" if facts["index_changes"] else ""),
+            + (f"; a whole one and {facts['index_changes']} with changes" if facts["index_changes"] else ""),
         ),
         ("blocks", f"{facts['num_blocks']:,} of {facts['block_size'] // 1024} KiB"),
     ]

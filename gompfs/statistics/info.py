@@ -97,7 +97,7 @@ def _source_of_stats(archive: Archive) -> str:
     if missing == 0:
         num_composed = _num_composed(archive)
         return "computed from the grammar" + (
-            f", and from the content of {num_composed} files that older ones are part of" if num_composed else ""
+            f", and from the content of {num_composed} composed files" if num_composed else ""
         )
     if missing == num_segments:
         return "computed from the content, no grammar"

@@ -29,7 +29,8 @@ class PlainText {
     void end_file() { collector_.end_file(); }
 
     // Returns the words of what was added since the last call, as a grammar without rules. If a
-    // file has not ended, the rest of it comes with the next call.
+    // file has not ended, the rest of it comes with the next call. After a call that was cancelled,
+    // words are missing, and no other may be made.
     Grammar take();
 
   private:

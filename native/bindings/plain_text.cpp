@@ -49,11 +49,12 @@ void bind_plain_text(nb::module_& text) {
         .def("begin_file", &PlainText::begin_file, "ino"_a)
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &end_file)
-        .def("take", &take, nb::rv_policy::take_ownership,
-             "Returns the words of what was added since the last call, as a grammar without "
-             "rules.\n\n"
-             "If a file has not ended, its rest comes with the next call. An interrupted call loses "
-             "words: the object is of no use afterwards.");
+        .def(
+            "take", &take, nb::rv_policy::take_ownership,
+            "Returns the words of what was added since the last call, as a grammar without "
+            "rules.\n\n"
+            "If a file has not ended, its rest comes with the next call. An interrupted call loses "
+            "words: the object is of no use afterwards.");
 }
 
 }  // namespace gompfs

@@ -23,6 +23,7 @@ from .compress import DEVICES, measure_compress
 from .decode import measure_decode
 from .epoch import measure_epoch
 from .many_files import measure_files
+from .many_versions import measure_versions
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
 from .options import (
     archive_option,
@@ -392,6 +393,14 @@ def start(tree: Path, archive: Path | None, rounds: int, json_path: Path | None)
 def files(counts: tuple[int, ...], json_path: Path | None) -> None:
     """Time and memory of packing and mounting archives of many small files; --count may be repeated."""
     finish([measure_files(counts)], json_path)
+
+
+@bench.command()
+@click.argument("directories", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def versions(directories: tuple[Path, ...], json_path: Path | None) -> None:
+    """Size of archives of many versions of a directory, stored together and one by one; the last is the newest."""
+    finish([measure_versions(directories)], json_path, ["mksquashfs", "zstd", "borg", "restic"])
 
 
 if __name__ == "__main__":

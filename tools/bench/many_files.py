@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 from .programs import GOMPFS, environment, pipeline
 from .report import Report
 from .servers import unmount
-from .timing import run_measured
+from .timing import cpu_of_children, run_measured
 
 _READY_SECONDS = 300
 _POLL_SECONDS = 0.05
@@ -45,14 +44,9 @@ def measure_files(counts: Sequence[int]) -> Report:
 def _pack(count: int, archive: Path) -> tuple[float, float, float]:
     """Returns seconds, seconds of CPU time, and the peak memory in MB."""
     generator: list[str | Path] = [*GOMPFS[:-1], "tools.bench.many_files", str(count)]
-    before = _cpu_of_children()
+    before = cpu_of_children()
     seconds, peak = run_measured(pipeline(generator, [*GOMPFS, "pack", "-q", "-", archive]), environment())
-    return seconds, _cpu_of_children() - before, peak / 1e6
-
-
-def _cpu_of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return seconds, cpu_of_children() - before, peak / 1e6
 
 
 def _mount(archive: Path, place: Path) -> tuple[float, float, float, float, float]:

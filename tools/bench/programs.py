@@ -48,8 +48,8 @@ def version_of(program: str) -> str:
     """Returns the version that a program prints."""
     if lacking([program]):
         return "not installed"
-    # squashfs-tools take -version, the others --version; each prints the version in its first two lines.
-    option = "-version" if "squash" in program else "--version"
+    # squashfs-tools take -version, restic a command, the others --version; the version is in the first two lines.
+    option = "-version" if "squash" in program else "version" if program == "restic" else "--version"
     done = subprocess.run([program, option], capture_output=True, text=True, check=False, env=environment(), timeout=60)
     found = re.search(r"\d+\.\d+(\.\w+)*", done.stdout + done.stderr)
     return found.group() if found else "installed, version unknown"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from .programs import environment
 from .report import Report, divide
 from .servers import Server, run, servers_of, unmount
+from .timing import cpu_of_children
 
 _BARE, _GOMPFS = "python -c pass", "gompfs"
 _NUM_SMALL_FILES = 32
@@ -72,19 +72,14 @@ def _measure_commands(scratch: Path, rounds: int) -> Report:
 
 def _time(command: tuple[str | Path, ...]) -> _Times:
     """Times one run in a process of its own, whose output is discarded."""
-    cpu, started = _cpu_of_children(), time.perf_counter()
+    cpu, started = cpu_of_children(), time.perf_counter()
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment())
-    return _Times(time.perf_counter() - started, _cpu_of_children() - cpu)
+    return _Times(time.perf_counter() - started, cpu_of_children() - cpu)
 
 
 def _environment() -> dict[str, str]:
     """Returns an environment in which modules are compiled to byte code once, as for a user."""
     return {name: value for name, value in environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
-def _cpu_of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _measure_mounts(tree: Path, archive: Path | None, scratch: Path, rounds: int) -> Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -55,6 +56,12 @@ def _time(job: Callable[[], object]) -> float:
         job()
         runs += 1
     return (time.perf_counter() - started) / runs
+
+
+def cpu_of_children() -> float:
+    """Returns the seconds of CPU time, user and system, of all child processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def run_measured(command: Sequence[str | Path], environment: Mapping[str, str]) -> tuple[float, int]:

@@ -24,6 +24,12 @@ settings.load_profile("repeatable")
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")  # archives that are packed twice have the same bytes
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keeps what tests fetch of remote archives out of the user's cache."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(autouse=True)
 def _same_directory() -> Iterator[None]:
     """Leaves the directory that a test goes to: pytest removes the folders of tests that passed."""

@@ -50,7 +50,7 @@ def test_clang_format() -> None:
 
 def test_the_package_imports_only_what_it_installs() -> None:
     """Names of third parties that gompfs imports when it runs are those of its dependencies and extras."""
-    installed = {"click", "cupy", "dask", "distributed", "fsspec", "mfusepy", "numcodecs", "numpy", "rich"}
+    installed = {"aiohttp", "click", "cupy", "dask", "distributed", "fsspec", "mfusepy", "numcodecs", "numpy", "rich"}
     installed |= {"pyarrow", "sqlite_utils", "torch", "xxhash", "zarr", "zstandard"}
     imported: dict[str, str] = {}
     for path in sorted((ROOT / "gompfs").rglob("*.py")):

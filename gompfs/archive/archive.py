@@ -36,9 +36,11 @@ from gompfs.model import (
     Section,
     Segment,
 )
+from gompfs.remote import open_file, shown_url
 
 if TYPE_CHECKING:
     from gompfs._native.index import FileRows
+    from gompfs.archive.announcements import Announcements
 
 _IMAGE_PIECE = 1 << 20
 
@@ -64,16 +66,17 @@ class Archive(Entries):
         """Open the archive at `path`. `engine` decodes its blocks; by default, `auto` chooses one.
 
         `file` supplies the bytes of the archive, and is closed with it; `path` is then only a name. By default, `path`
-        is a local file. `verify` also compares decoded bytes with their checksums. `cache_size` limits the cache of
-        decoded blocks, in bytes. `decode_ahead` limits the read-ahead for each reader, in bytes (None: the engine's
-        batch size). `keeps_columns` keeps the columns of the index, for `file_rows`. Raises ArchiveFormatError
-        and its subclasses, or OSError.
+        is a local file, or the URL of a remote one. `verify` also compares decoded bytes with their checksums.
+        `cache_size` limits the cache of decoded blocks, in bytes. `decode_ahead` limits the read-ahead for each reader,
+        in bytes (None: the engine's batch size). `keeps_columns` keeps the columns of the index, for `file_rows`.
+        Raises ArchiveFormatError and its subclasses, or OSError.
         """
-        super().__init__(os.fsdecode(path))
+        given = os.fsdecode(path)
+        super().__init__(shown_url(given))
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
         self.verifies_content = verify
-        self._file = file or LocalFile.open(self.path)
+        self._file = file or open_file(given)
         self._cache_size = cache_size
         self._decode_ahead = decode_ahead
         self._keeps_columns = keeps_columns
@@ -126,6 +129,7 @@ class Archive(Entries):
             self.path,
             verify=self.verifies_content,
             heads=self._open_heads(),
+            announcements=self._make_announcements(),
         )
         self._opened_blocks = self._start_blocks()
         self._stored_sizes: StoredSizes | None = None
@@ -139,6 +143,13 @@ class Archive(Entries):
     def _open_heads(self) -> PartHeads:
         threads = self.engine.num_threads
         return open_part_heads(self._file, threads, self.segments, self.sections, self.block_size, self._cache_size)
+
+    def _make_announcements(self) -> Announcements | None:
+        if isinstance(self._file, LocalFile):
+            return None
+        from gompfs.archive.announcements import Announcements
+
+        return Announcements(self._file, self.block_size, self.segments, self.sections)
 
     def _start_blocks(self, *, on_cpu: bool = False) -> BlockService:
         blocks = BlockService(
@@ -349,6 +360,11 @@ class Archive(Entries):
             case _:
                 reason = f"inode {ino} has bytes outside its segment"
         return CorruptIndexError(reason, archive=self.path)
+
+    def announce_text(self) -> None:
+        """Have a remote file fetch the words and heads of all parts, which the caller will read."""
+        if self.stored.announcements is not None:
+            self.stored.announcements.text()
 
     def read_section(self, section: Section) -> memoryview:
         """Returns the content of a section. Raises CorruptBlockError or CorruptIndexError."""

@@ -25,6 +25,7 @@ from gompfs.model import BlockTable, PartKind, Section, Segment
 
 if TYPE_CHECKING:
     from gompfs._native.text import PartHeads
+    from gompfs.archive.announcements import Announcements
     from gompfs.codec.block import Buffer
     from gompfs.engine.base import PartSymbols
 
@@ -53,13 +54,15 @@ class StoredBlocks:
         *,
         verify: bool,
         heads: PartHeads,
+        announcements: Announcements | None = None,
     ) -> None:
         """Read the blocks of `segments`, which form the stream, and of sections from `file`.
 
         `heads` opens the heads of parts. `archive` is the path for error messages. `verify` also compares decoded bytes
-        with their checksums.
+        with their checksums. `announcements` are for a file that is remote.
         """
         self.heads = heads
+        self.announcements = announcements
         self._file = file
         self._engine = engine
         self._block_size = block_size
@@ -79,6 +82,8 @@ class StoredBlocks:
         """Decode the blocks of a segment that have the ascending indexes `numbers`. A damaged block has its status."""
         if not segment.parts.need_symbols:
             return self.decode_table(segment.blocks, numbers, verify=verify)
+        if self.announcements is not None and numbers:
+            self.announcements.blocks(segment, numbers)
         symbols, statuses = self._symbols_of(segment, numbers)
         blocks = self.decode_table(segment.blocks, numbers, verify=verify, symbols=symbols)
         # A block is damaged if the head of its part is, or the dictionary that it needs.

@@ -22,6 +22,10 @@ def main() -> None:
     """Run the command in sys.argv and exit with its status."""
     open_closed_streams()
     buffer_output()
+    if any("://" in argument for argument in sys.argv):
+        from gompfs.remote.urls import hide_secrets_of_process
+
+        hide_secrets_of_process()
     if sys.argv[1:] == ["--version"]:  # fast path without imports; click handles abbreviations
         try:
             print_version()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.format import SUPERBLOCK_MAGIC
 from gompfs.model import MAX_INO, ROOT_INO
+from gompfs.remote import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,9 @@ def names_target(path: str) -> bool:
 
 
 def is_archive(path: str) -> bool:
-    """Returns whether a local file begins as archives do. Does not wait for a writer of a FIFO."""
+    """Returns whether a local file begins as archives do, or a URL is given. Does not wait for a writer of a FIFO."""
+    if is_url(path):
+        return True
     try:
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
             return file.read(len(SUPERBLOCK_MAGIC)) == SUPERBLOCK_MAGIC

@@ -65,7 +65,7 @@ def mount_command(
     engine: str | None,
     several: str | None,
 ) -> None:
-    """Mount ARCHIVE as a read-only directory at MOUNTPOINT.
+    """Mount ARCHIVE, a path or a URL, as a read-only directory at MOUNTPOINT.
 
     Several archives need --union or --subdir-per-archive. --union merges directories that have the same path; of other
     entries that have the same path, the one in the last archive is shown. --subdir-per-archive shows each archive in a

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from gompfs.cli.application import EXIT_USAGE, print_error, run
 from gompfs.errors import OptionError
 from gompfs.options import MountOptions, split_source
+from gompfs.remote import hide_secrets_of_process
 
 _USAGE = "usage: mount.gompfs ARCHIVE[:ARCHIVE...] DIRECTORY [-fnsv] [-o OPTIONS]"
 _EXIT_USAGE = 1  # of mount(8): wrong usage or permissions
@@ -21,7 +22,9 @@ _EXIT_FAILURE = 32  # of mount(8): a mount failed
 
 def main() -> None:
     """Mount as sys.argv says, and exit with the status."""
-    sys.exit(mount(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    hide_secrets_of_process()
+    sys.exit(mount(arguments))
 
 
 def mount(arguments: Sequence[str]) -> int:

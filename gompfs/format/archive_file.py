@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from gompfs.errors import ArchiveFormatError
@@ -26,6 +26,12 @@ class ArchiveFile(Protocol):
         """Read from `archive_offset` on until `buffer` is full, with the limits of `read`.
 
         Returns the number of bytes.
+        """
+
+    def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Called before a caller reads ranges (archive_offset, size), in this order and whole: a hint.
+
+        A remote file has them under way when they are read. It does not wait for them.
         """
 
     def close(self) -> None:
@@ -63,6 +69,9 @@ class LocalFile:
     def read_into(self, buffer: memoryview, archive_offset: int) -> int:
         """See ArchiveFile.read_into."""
         return os.preadv(self._descriptor, [buffer], self.start + archive_offset)
+
+    def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """See ArchiveFile.announce. The operating system reads ahead by itself."""
 
     def duplicate(self) -> int:
         """Returns a duplicate of the descriptor, which the caller closes."""

@@ -33,8 +33,8 @@ from gompfs.engine import select_engine
 from gompfs.errors import GompfsError, OptionError, StatsUnavailableError, display_path
 from gompfs.files import ArchiveFiles
 from gompfs.format import LocalFile
-from gompfs.integrations.remote_file import open_url
 from gompfs.model import ROOT_INO, WORD_RULES
+from gompfs.remote.remote_file import open_url
 from gompfs.search.matches import LineMatch
 from gompfs.search.query import SearchQuery
 from gompfs.search.search import ArchiveSearch, SearchTotals
@@ -102,7 +102,7 @@ class _Source(NamedTuple):
         raise GompfsError(reason, archive=self.name)
 
     def _open(self) -> Archive:
-        file = open_url(self.url, self.options)[1] if _is_url(self.url) else LocalFile.open(self.url)
+        file = open_url(self.url, self.options) if _is_url(self.url) else LocalFile.open(self.url)
         return Archive(self.name, file=file, engine=select_engine(self.engine))
 
 

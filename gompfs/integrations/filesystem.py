@@ -23,8 +23,8 @@ from gompfs.engine import select_engine
 from gompfs.errors import EntryNotFoundError, EntryTypeError
 from gompfs.files import ArchiveFiles
 from gompfs.index.visited import VisitedDirectories
-from gompfs.integrations.remote_file import open_in, open_url
 from gompfs.model import Inode
+from gompfs.remote.remote_file import open_in, open_url
 
 _TYPES = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
 
@@ -59,15 +59,14 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if not fo:
             raise ValueError("no archive given: use gompfs://PATH::URL or fo=URL")
         if target_protocol is None:
-            path, file = open_url(fo, target_options or {})
+            file = open_url(fo, target_options or {})
         else:
             store = filesystem(target_protocol, **(target_options or {}))
-            path = store._strip_protocol(fo)
-            file = open_in(store, path)
+            file = open_in(store, store._strip_protocol(fo))
         self.fo = fo
         self.files = ArchiveFiles(
             Archive(
-                path,
+                fo,
                 file=file,
                 engine=select_engine(engine),
                 verify=verify,

@@ -18,6 +18,7 @@ from gompfs.mount.system.mount_table import resolve_mountpoint
 from gompfs.mount.system.notify import notify
 from gompfs.mount.system.umount import check_mountpoint
 from gompfs.options import MountOptions, join_source
+from gompfs.remote import is_url, shown_url
 
 if TYPE_CHECKING:
     from gompfs.mount.fuse.high_level import HighLevelSession
@@ -39,7 +40,8 @@ def mount_archives(
     """
     if options.log is not None:
         options = replace(options, log=os.path.abspath(options.log))
-    archives, mountpoint = [os.path.abspath(archive) for archive in archives], resolve_mountpoint(mountpoint)
+    archives = [archive if is_url(archive) else os.path.abspath(archive) for archive in archives]
+    mountpoint = resolve_mountpoint(mountpoint)
     if foreground:
         logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
         _run_service(archives, mountpoint, options)
@@ -54,7 +56,7 @@ def mount_archives(
         message = pipe.read()
     if message != _READY:
         reason = os.fsdecode(message) or "the daemon ended before the mount was ready"
-        if any(reason.startswith(f"{display_path(archive)}: ") for archive in archives):
+        if any(reason.startswith(f"{display_path(shown_url(archive))}: ") for archive in archives):
             raise MountError(reason)
         raise MountError(reason.removeprefix(f"{display_path(mountpoint)}: "), path=mountpoint)
 
@@ -63,7 +65,8 @@ def _run_service(archives: Sequence[str], mountpoint: str, options: MountOptions
     """Serve in the foreground, and report the state to systemd if it started this process."""
 
     def ready() -> None:
-        notify(READY="1", STATUS=f"{display_path(':'.join(archives))} is mounted at {display_path(mountpoint)}")
+        shown = display_path(":".join(map(shown_url, archives)))
+        notify(READY="1", STATUS=f"{shown} is mounted at {display_path(mountpoint)}")
 
     try:
         _log_to_file(options.log)
@@ -158,7 +161,7 @@ def _serve(
     sys.setswitchinterval(1e-4)
     watched = CrashWatcher(mountpoint) if options.auto_unmount else contextlib.nullcontext()
     with _open(archives, options) as content, _made_directory(mountpoint), watched:
-        session = _session(mountpoint, join_source(archives, options.several), options)
+        session = _session(mountpoint, join_source(list(map(shown_url, archives)), options.several), options)
 
         def ready() -> None:
             set_read_ahead(mountpoint, options.readahead)
@@ -214,12 +217,15 @@ def _open(paths: Sequence[str], options: MountOptions) -> Content:
         raise OptionError("passthrough_size needs api=low")
     if options.offset and options.several:
         raise OptionError("offset works only with one archive")
-    engine = select_engine(options.engine, gpu=options.gpu_options(sum(map(os.path.getsize, paths))))
+    if any(map(is_url, paths)) and (options.follow or options.offset):
+        raise OptionError("follow and offset work only with a local archive")
+    sizes = (os.path.getsize(path) for path in paths if not is_url(path))
+    engine = select_engine(options.engine, gpu=options.gpu_options(sum(sizes)))
 
     def open_archive(path: str) -> Archive:
         return Archive(
             path,
-            file=LocalFile.open(path, options.offset),
+            file=LocalFile.open(path, options.offset) if options.offset else None,
             engine=engine,
             verify=options.verify,
             cache_size=options.cache_size // len(paths),

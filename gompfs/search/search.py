@@ -71,6 +71,8 @@ class ArchiveSearch:
         accelerator = archive.engine.accelerator
         # A device cannot compare text with its checksums.
         devices = accelerator.search(archive.size) if accelerator and not archive.verifies_content else ()
+        if _may_skip_files(archive, query):
+            archive.announce_text()
         try:
             with _words_loading(archive):
                 self._search = Search(
@@ -92,10 +94,9 @@ class ArchiveSearch:
 
     def _skip_files(self, query: SearchQuery) -> None:
         archive = self._archive
-        heads = archive.stored.heads
-        rule = archive.meta.get("words", "")
-        if not query.read_all and not query.is_decoded and rule in WORD_RULES:
-            self._search.skip_files(heads, WORD_RULES.index(rule), archive.block_size, archive.engine.num_threads)
+        if _may_skip_files(archive, query):
+            rule = WORD_RULES.index(archive.meta["words"])
+            self._search.skip_files(archive.stored.heads, rule, archive.block_size, archive.engine.num_threads)
 
     def _skip_blocks(self, devices: Sequence[TextDevice], matcher: Matcher) -> None:
         """Has devices find the blocks that may have matches."""
@@ -152,6 +153,10 @@ class ArchiveSearch:
         if self._scan is None:
             return totals
         return totals._replace(scanned_bytes=self._scan.num_bytes, candidate_bytes=self._scan.num_bytes_found)
+
+
+def _may_skip_files(archive: Archive, query: SearchQuery) -> bool:
+    return not query.read_all and not query.is_decoded and archive.meta.get("words", "") in WORD_RULES
 
 
 @contextmanager

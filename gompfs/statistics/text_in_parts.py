@@ -90,6 +90,7 @@ def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
 
     Raises ArchiveFormatError, CorruptIndexError or CorruptBlockError.
     """
+    archive.announce_text()
     parts, block_size = segment.parts, archive.block_size
     word_rule = archive.meta.get("words", "")
     if word_rule not in WORD_RULES:

@@ -19,7 +19,7 @@ BLOCK_SIZE = 16 << 10
 class Mount:
     """An archive that `gompfs mount -f` serves at `path`. Once the server has ended, `log` is what it logged."""
 
-    def __init__(self, archive: Path, path: Path, *options: str) -> None:
+    def __init__(self, archive: Path | str, path: Path, *options: str) -> None:
         self.path = path
         self.log = ""
         self._log_file = path.parent / f"{path.name}.log"
@@ -77,7 +77,7 @@ def mount(tmp_path: Path) -> Iterator[MountArchive]:
     """Mounts an archive, by default at a new mount point."""
     mounts: list[Mount] = []
 
-    def make(archive: Path, *options: str, path: Path | None = None) -> Mount:
+    def make(archive: Path | str, *options: str, path: Path | None = None) -> Mount:
         place = path or tmp_path / f"mount-{len(mounts)}"
         mounts.append(Mount(archive, place, *options))
         return mounts[-1]

@@ -126,7 +126,7 @@ def test_archives_in_another_store(client: Client, corpus: Corpus) -> None:
     with serving(corpus.folder) as server:
         urls = [f"{server.url}/{name}" for name in ("a", "a-b", "a.b")]
         assert text_of(client, urls) == text_of(client, ["a", "a-b", "a.b"])
-        with pytest.raises(GompfsError, match=r"^http://.*/missing: FileNotFoundError"):
+        with pytest.raises(GompfsError, match=r"^http://.*/missing: the server answers 404"):
             result(client, stats_output([*urls, f"{server.url}/missing"]))
 
 

@@ -1,0 +1,52 @@
+"""Measures a connection, and says from that how much to request at once."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+_LEAST, _MOST = 1 << 20, 64 << 20
+_FIRST = 8 << 20  # before anything is measured
+_IN_WINDOW = 16  # requests
+_LEAST_REQUEST, _MOST_REQUEST = 256 << 10, 4 << 20
+
+
+class LinkSpeed:
+    """The delay and the bandwidth of a connection, measured while requests are under way."""
+
+    def __init__(self) -> None:
+        self.window = _FIRST
+        """How many bytes to have under way for a reader that needs all of them.
+
+        Four times what the link carries in one delay: a connection waits for one delay between two requests.
+        """
+        self._delay = float("inf")
+        self._bandwidth = 0.0
+        self._num_running = 0
+        self._began = 0.0
+        self._received = 0
+
+    @property
+    def request_size(self) -> int:
+        """How many bytes one request should be for."""
+        return min(max(self.window // _IN_WINDOW, _LEAST_REQUEST), _MOST_REQUEST)
+
+    def begin(self) -> float:
+        """Called before a request. Returns what `end` is given."""
+        now = monotonic()
+        if self._num_running == 0:
+            self._began, self._received = now, 0
+        self._num_running += 1
+        return now
+
+    def end(self, began: float, size: int) -> None:
+        """Called after a request that has brought `size` bytes; 0 if it failed."""
+        now = monotonic()
+        self._num_running -= 1
+        if not size:
+            return
+        self._received += size
+        self._delay = min(self._delay, now - began)
+        if self._received >= _LEAST_REQUEST:
+            measured = self._received / max(now - self._began, 1e-6)
+            self._bandwidth = max(measured, 0.8 * self._bandwidth)
+        self.window = min(max(int(4 * self._delay * self._bandwidth), _LEAST), _MOST)

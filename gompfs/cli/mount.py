@@ -65,7 +65,7 @@ def mount_command(
     engine: str | None,
     several: str | None,
 ) -> None:
-    """Mount ARCHIVE, a path or a URL, as a read-only directory at MOUNTPOINT.
+    """Mount ARCHIVE as a read-only directory at MOUNTPOINT.
 
     Several archives need --union or --subdir-per-archive. --union merges directories that have the same path; of other
     entries that have the same path, the one in the last archive is shown. --subdir-per-archive shows each archive in a
@@ -73,9 +73,10 @@ def mount_command(
     For mount(8) and /etc/fstab, separate the archives with colons and write \\: for a colon in a name: mount -t gompfs
     -o union old.gomp:new.gomp MOUNTPOINT.
 
-    The command returns when the mount is ready; a daemon serves the mount until it is unmounted. If MOUNTPOINT does
-    not exist, it is created, and removed after unmounting. If it is not empty, its files are hidden until it is
-    unmounted, as with mount(8). If the daemon of an earlier mount at MOUNTPOINT has died, that is unmounted first.
+    ARCHIVE may be a URL, as for all commands that read. The command returns when the mount is ready; a daemon serves
+    the mount until it is unmounted. If MOUNTPOINT does not exist, it is created, and removed after unmounting. If it is
+    not empty, its files are hidden until it is unmounted, as with mount(8). If the daemon of an earlier mount at
+    MOUNTPOINT has died, that is unmounted first.
     """
     from gompfs.mount.service import mount_archives
     from gompfs.mount.system.umount import clear_dead_mounts, hides_entries

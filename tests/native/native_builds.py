@@ -40,14 +40,14 @@ _HOST_KERNELS = [_TESTS_OF_KERNELS / "host_kernels.cpp", _CUDA_ON_HOST]
 def fuzz_program() -> Path:
     """Returns fuzz.cpp as a program with AddressSanitizer and UndefinedBehaviorSanitizer."""
     core = _core_sources("codec", "common")
-    return _link([*core, Path(__file__).with_name("fuzz.cpp")], ["-pthread", "-lcrypto"], sanitized=True)
+    return _link([*core, Path(__file__).with_name("fuzz.cpp")], ["-pthread"], sanitized=True)
 
 
 def tadoc_program() -> Path:
     """Returns tadoc_outcomes.cpp, which decodes parts of text, as a program with the same sanitizers."""
     readers = [ROOT / "native/text" / f"{name}.cpp" for name in _PART_READERS]
     sources = [*_core_sources("codec", "common"), *readers, Path(__file__).with_name("tadoc_outcomes.cpp")]
-    return _link(sources, ["-pthread", "-lcrypto"], sanitized=True)
+    return _link(sources, ["-pthread"], sanitized=True)
 
 
 def item_rows_program() -> Path:
@@ -56,13 +56,17 @@ def item_rows_program() -> Path:
     return _link(sources, [], sanitized=True)
 
 
+def sha256_program() -> Path:
+    """Returns sha256_check.cpp, which prints SHA-256 of prefixes of its input, with the same sanitizers."""
+    sources = [ROOT / "native/common/sha256.cpp", Path(__file__).with_name("sha256_check.cpp")]
+    return _link(sources, [], sanitized=True)
+
+
 def wrong_encoder_program() -> Path:
     """Returns wrong_encoder_check.cpp, which builds parts with a wrong encoder, with the same sanitizers."""
     core = _core_sources("codec", "common", "text")
     sources = [path for path in core if path.name != "tadoc_encoder.cpp"]
-    return _link(
-        [*sources, Path(__file__).with_name("wrong_encoder_check.cpp")], ["-pthread", "-lcrypto"], sanitized=True
-    )
+    return _link([*sources, Path(__file__).with_name("wrong_encoder_check.cpp")], ["-pthread"], sanitized=True)
 
 
 def kernel_mistakes_program() -> Path:
@@ -170,3 +174,4 @@ if __name__ == "__main__":
     fuzz_program()
     tadoc_program()
     item_rows_program()
+    sha256_program()

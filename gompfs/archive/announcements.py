@@ -36,6 +36,10 @@ class Announcements:
         words = self._words.get(segment.number, []) if any(size for _, size in heads) else []
         self._file.announce([*content, *heads, *words])
 
+    def words(self) -> None:
+        """Called before any text is read: all of it needs the words."""
+        self._file.announce([words for of_segment in self._words.values() for words in of_segment])
+
     def text(self) -> None:
         """Called before the words and heads of all parts are read."""
         ranges: list[Range] = []

@@ -120,6 +120,8 @@ def _read_generation(file: ArchiveFile, superblock: Superblock, links: list[Link
     damaged.
     """
     link, position, damages = links[-1], links[-1].position, list[str]()
+    last = position.copy_offset(NUM_COPIES - 1)
+    file.announce([(last, position.end - last)])
     read = [_read_intact_copy(file, superblock, link, None, damages)]
     num_changes = read[0][0].num_changes
     for distance, earlier in enumerate(reversed(links[len(links) - 1 - num_changes : -1]), 1):

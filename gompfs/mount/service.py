@@ -223,7 +223,7 @@ def _open(paths: Sequence[str], options: MountOptions) -> Content:
     engine = select_engine(options.engine, gpu=options.gpu_options(sum(sizes)))
 
     def open_archive(path: str) -> Archive:
-        return Archive(
+        archive = Archive(
             path,
             file=LocalFile.open(path, options.offset) if options.offset else None,
             engine=engine,
@@ -231,6 +231,9 @@ def _open(paths: Sequence[str], options: MountOptions) -> Content:
             cache_size=options.cache_size // len(paths),
             decode_ahead=options.decode_ahead,
         )
+        if archive.stored.announcements is not None:
+            archive.stored.announcements.words()
+        return archive
 
     if options.several is None:
         return Snapshots(paths[0], open_archive, options)

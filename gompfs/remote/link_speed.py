@@ -6,8 +6,10 @@ from time import monotonic
 
 _LEAST, _MOST = 1 << 20, 64 << 20
 _FIRST = 8 << 20  # before anything is measured
-_IN_WINDOW = 16  # requests
-_LEAST_REQUEST, _MOST_REQUEST = 256 << 10, 4 << 20
+_SECONDS = 0.5  # of traffic; what another reader needs waits behind that
+_IN_WINDOW = 32  # requests
+_LEAST_REQUEST, _MOST_REQUEST = 128 << 10, 4 << 20
+_MEASURED = 1.0  # seconds
 
 
 class LinkSpeed:
@@ -15,9 +17,10 @@ class LinkSpeed:
 
     def __init__(self) -> None:
         self.window = _FIRST
-        """How many bytes to have under way for a reader that needs all of them.
+        """How many bytes to have under way for a reader that goes on in order.
 
-        Four times what the link carries in one delay: a connection waits for one delay between two requests.
+        Half a second of traffic, and at least four times what the link carries in one delay: a connection waits for one
+        delay between two requests.
         """
         self._delay = float("inf")
         self._bandwidth = 0.0
@@ -25,10 +28,13 @@ class LinkSpeed:
         self._began = 0.0
         self._received = 0
 
-    @property
-    def request_size(self) -> int:
-        """How many bytes one request should be for."""
-        return min(max(self.window // _IN_WINDOW, _LEAST_REQUEST), _MOST_REQUEST)
+    @staticmethod
+    def request_size(size: int) -> int:
+        """How many bytes one request should be for, of `size` bytes that are wanted.
+
+        A new connection is slow at first, so several are faster than one.
+        """
+        return min(max(size // _IN_WINDOW, _LEAST_REQUEST), _MOST_REQUEST)
 
     def begin(self) -> float:
         """Called before a request. Returns what `end` is given."""
@@ -46,7 +52,10 @@ class LinkSpeed:
             return
         self._received += size
         self._delay = min(self._delay, now - began)
-        if self._received >= _LEAST_REQUEST:
-            measured = self._received / max(now - self._began, 1e-6)
-            self._bandwidth = max(measured, 0.8 * self._bandwidth)
-        self.window = min(max(int(4 * self._delay * self._bandwidth), _LEAST), _MOST)
+        if self._received < _LEAST_REQUEST:
+            return
+        measured = self._received / max(now - self._began, 1e-6)
+        self._bandwidth = max(measured, 0.8 * self._bandwidth)
+        self.window = min(max(int(max(4 * self._delay, _SECONDS) * self._bandwidth), _LEAST), _MOST)
+        if now - self._began > _MEASURED:
+            self._began, self._received = now, 0

@@ -39,7 +39,9 @@ _Answer = TypeVar("_Answer", bytes, "Opened")
 _WAITS = (0.2, 0.5, 1.0, 2.0)  # seconds between attempts
 _MAX_SECONDS = 60  # for all attempts of one request
 _SECONDS_WITHOUT_HOPE = 10  # once all attempts of a request have failed, others are attempted once
-_MAX_REQUESTS = 32  # at the same time
+_MAX_REQUESTS = 32  # at the same time, and as many ahead of readers
+_BEGINNING = 4 << 10  # bytes
+_LEAST_ANNOUNCED = 32 << 20  # bytes that are requested at once, if they will be read surely
 _MAX_STREAMS = 8  # places in the file from which reads go on
 _FIRST_AHEAD = 4  # chunks
 
@@ -93,18 +95,21 @@ class RemoteFile:
         self._flying: dict[int, asyncio.Task[bytes]] = {}
         self._speed = LinkSpeed()
         self._fails_until = 0.0
-        self._slots = asyncio.Semaphore(_MAX_REQUESTS)
-        opened = self._run(self._attempt(lambda: source.open(CHUNK_SIZE)))
+        self._make_slots()
+        opened = self._run(self._attempt(lambda: source.open(_BEGINNING), self._slots))
         self._size = opened.size
+        self._beginning = opened.beginning
         self._cache = ChunkCache(opened.key, opened.size)
-        if opened.beginning:
-            self._cache.store(0, opened.beginning)
         call_in_child(self, RemoteFile._inherit)
 
     def _inherit(self) -> None:
         """Called in a child of a fork, which has no event loop, and where other connections are needed."""
         self._is_inherited = True
         self._lock = threading.Lock()
+
+    def _make_slots(self) -> None:
+        self._slots = asyncio.Semaphore(_MAX_REQUESTS)
+        self._slots_ahead = asyncio.Semaphore(_MAX_REQUESTS)
 
     def size(self) -> int:
         """See ArchiveFile.size."""
@@ -113,6 +118,8 @@ class RemoteFile:
     def read(self, size: int, archive_offset: int) -> bytes:
         """See ArchiveFile.read."""
         end = min(archive_offset + size, self._size)
+        if end <= len(self._beginning):
+            return self._beginning[archive_offset:end]
         if archive_offset >= end:
             return b""
         first, last = archive_offset // CHUNK_SIZE, (end - 1) // CHUNK_SIZE
@@ -145,7 +152,7 @@ class RemoteFile:
     def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
         """See ArchiveFile.announce."""
         chunks: list[int] = []
-        room = self._speed.window // CHUNK_SIZE
+        room = max(self._speed.window, _LEAST_ANNOUNCED) // CHUNK_SIZE
         for first, end in self._merged(ranges):
             reach = min(end, first + room)
             chunks += self._cache.missing(first, reach)
@@ -169,7 +176,7 @@ class RemoteFile:
             if self._is_inherited:
                 self._is_inherited = False
                 self._flying = {}
-                self._slots = asyncio.Semaphore(_MAX_REQUESTS)
+                self._make_slots()
                 self._source.renew()
         try:
             return asyncio.run_coroutine_threadsafe(work, self._get_loop()).result()
@@ -209,27 +216,27 @@ class RemoteFile:
         Some may have come since the caller looked.
         """
         found = {number: chunk for number in wanted if (chunk := self._arrived(number)) is not None}
-        self._start([number for number in wanted if number not in found])
+        self._start([number for number in wanted if number not in found], self._slots)
         tasks = {number: self._flying[number] for number in wanted if number not in found}
-        self._start([number for number in ahead if self._cache.missing(number, number + 1)])
+        self._start([number for number in ahead if self._cache.missing(number, number + 1)], self._slots_ahead)
         await asyncio.gather(*dict.fromkeys(tasks.values()))
         return found | {number: _chunk_of(task, number) for number, task in tasks.items()}
 
     def _arrived(self, number: int) -> bytes | None:
         return None if number in self._flying else self._cache.load(number, number + 1)[0]
 
-    def _start(self, chunks: Sequence[int]) -> None:
+    def _start(self, chunks: Sequence[int], slots: asyncio.Semaphore) -> None:
         new = [number for number in chunks if number not in self._flying]
-        for run in _runs(new, self._speed.request_size // CHUNK_SIZE):
-            task = asyncio.get_running_loop().create_task(self._fetch(run), name=str(run.start))
+        for run in _runs(new, self._speed.request_size(len(new) * CHUNK_SIZE) // CHUNK_SIZE):
+            task = asyncio.get_running_loop().create_task(self._fetch(run, slots), name=str(run.start))
             task.add_done_callback(_look_at_error)  # nobody may wait for it
             self._flying |= dict.fromkeys(run, task)
 
-    async def _fetch(self, run: range) -> bytes:
+    async def _fetch(self, run: range, slots: asyncio.Semaphore) -> bytes:
         """Returns chunks that lie next to each other, after they were written to the cache."""
         start, end = run.start * CHUNK_SIZE, min(run.stop * CHUNK_SIZE, self._size)
         try:
-            content: bytes = await self._attempt(lambda: self._source.read(start, end))
+            content: bytes = await self._attempt(lambda: self._source.read(start, end), slots)
             view = memoryview(content)
             for number in run:
                 begin = (number - run.start) * CHUNK_SIZE
@@ -239,13 +246,13 @@ class RemoteFile:
             for number in run:
                 del self._flying[number]
 
-    async def _attempt(self, request: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+    async def _attempt(self, request: Callable[[], Coroutine[Any, Any, _Answer]], slots: asyncio.Semaphore) -> _Answer:
         """Returns the result of a request, which is repeated if it fails. Raises OSError."""
         from gompfs.remote.sources import RefusedError, as_os_error
 
         deadline = monotonic() + _MAX_SECONDS
         for wait in (*(() if monotonic() < self._fails_until else _WAITS), None):
-            async with self._slots:
+            async with slots:
                 began, received = self._speed.begin(), 0
                 try:
                     async with asyncio.timeout(deadline - monotonic()):

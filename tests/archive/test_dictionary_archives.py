@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import fsspec
 import pytest
 from dictionary_trees import BLOCK_SIZE, OPTIONS, similar_text, write_tree
 from forged_index import forge_index
@@ -81,25 +82,9 @@ def test_verify(packed: Path, grown: Path) -> None:
 def test_a_file_on_a_server(packed: Path, tree: Path) -> None:
     """An archive that is not a local file reads its dictionary through the file object."""
 
-    class Bytes:
-        def __init__(self, content: bytes) -> None:
-            self._content = content
-
-        def size(self) -> int:
-            return len(self._content)
-
-        def read(self, size: int, offset: int) -> bytes:
-            return self._content[offset : offset + size]
-
-        def read_into(self, out: memoryview, offset: int) -> int:
-            piece = self.read(len(out), offset)
-            out[: len(piece)] = piece
-            return len(piece)
-
-        def close(self) -> None:
-            pass
-
-    with Archive("remote", file=Bytes(packed.read_bytes())) as archive:  # type: ignore[arg-type]
+    store = fsspec.filesystem("memory")
+    store.pipe("/dictionary.gomp", packed.read_bytes())
+    with Archive("memory://dictionary.gomp") as archive:
         assert list_archive(archive) == list_directory(tree)
 
 

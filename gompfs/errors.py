@@ -24,7 +24,6 @@ Each error has the attributes `archive`, `path` and `block`, as far as they are 
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from errno import EBADMSG, EINVAL, EIO, EISDIR, ELOOP, ENODATA, ENOENT, ENOTDIR, EUCLEAN
 
@@ -75,6 +74,8 @@ def _escaped(char: str) -> str:
 
 def pip_install(extra: str) -> str:
     """Returns the command that installs an extra of gompfs where this gompfs is, whatever `pip` would be."""
+    import shlex  # here, since it imports re
+
     return f"{shlex.quote(sys.executable)} -m pip install 'gompfs[{extra}]'"
 
 

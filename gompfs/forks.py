@@ -22,9 +22,14 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
 
-_Owner = TypeVar("_Owner")
+from gompfs.light_types import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    _Owner = TypeVar("_Owner")
+
 _keys = itertools.count()
 _methods: dict[int, tuple[weakref.ref[Any], Callable[[Any], None]]] = {}
 _locks: dict[int, weakref.ref[ForkLock]] = {}

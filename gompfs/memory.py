@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import resource
 
 _MEMINFO = "/proc/meminfo"
@@ -18,10 +17,11 @@ _NUM_ARENAS = 4
 def free_memory() -> int:
     """Returns how many bytes this process may still use: those that the machine has, up to the limit of a container."""
     try:
-        found = re.findall(r"^(?:MemAvailable|SwapFree): *([0-9]+) kB$", _text(_MEMINFO), re.MULTILINE)
+        lines = [line.split() for line in _text(_MEMINFO).splitlines()]
     except OSError:
-        found = []
-    free = sum(map(int, found)) << 10 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        lines = []
+    found = [int(words[1]) for words in lines if words[0] in ("MemAvailable:", "SwapFree:")]
+    free = sum(found) << 10 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         return min(free, int(_text(_GROUP_LIMIT)))
     except (OSError, ValueError):  # outside a container there is no such file; without a limit it says max

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import islice
-from typing import NamedTuple
+
+from gompfs.light_types import TYPE_CHECKING, NamedTuple, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT_INO = 1
 MAX_TIME_NS = (1 << 63) - 1  # the index stores times up to this absolute value
@@ -118,7 +120,7 @@ class WrittenPart(NamedTuple):
     head: WrittenBlock | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlockTable:
     """The blocks of a segment or section: parallel columns of archive_offset, compressed_size and uncompressed_size.
 
@@ -140,7 +142,7 @@ class BlockTable:
         return len(self.archive_offsets)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """The parts of a segment, in order: parallel columns. Each part begins with a new block.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from gompfs.codec import (
     DEFAULT_BLOCK_SIZE,
@@ -18,10 +16,14 @@ from gompfs.codec import (
 )
 from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import OptionError
+from gompfs.light_types import TYPE_CHECKING, frozen
 from gompfs.model import WORD_RULES
 
+if TYPE_CHECKING:
+    from typing import Any
 
-@dataclass(frozen=True)
+
+@frozen
 class PackOptions:
     """How an archive is packed. Sizes are in bytes; `jobs` 0 means one thread per core.
 
@@ -121,7 +123,7 @@ RESIDENT_MODES = ("auto", "on", "off")
 _LEAST_GPU_MEMORY = 64 << 20
 
 
-@dataclass(frozen=True)
+@frozen
 class GpuOptions:
     """Limits for a GPU engine: at most `memory` bytes of each device (None: half of the free memory).
 
@@ -143,7 +145,7 @@ class GpuOptions:
             raise OptionError(f"gpu_resident must be one of {', '.join(RESIDENT_MODES)}")
 
 
-@dataclass(frozen=True)
+@frozen
 class MountOptions:
     """How an archive is mounted. Sizes are in bytes; `umask` is the bits to clear in every mode.
 
@@ -201,7 +203,7 @@ class MountOptions:
         return options
 
 
-@dataclass(frozen=True)
+@frozen
 class MountOption:
     """One option of `mount -o`: NAME=VALUE, or only NAME if `kind` is bool."""
 
@@ -220,7 +222,7 @@ class MountOption:
     @property
     def default(self) -> object:
         """The value without this option."""
-        return None if self.kind is bool else MountOptions.__dataclass_fields__[self.field or self.name].default
+        return None if self.kind is bool else getattr(MountOptions, self.field or self.name)
 
     @property
     def usage(self) -> str:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
 
 from gompfs._native.blocks import FailureReason, ReadFailure, StoredSizes
 from gompfs._native.text import PartHeads
@@ -29,6 +28,7 @@ from gompfs.forks import call_in_child
 from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, read_columns, walk_chain
 from gompfs.index.image import image_file
 from gompfs.index.reader import IndexReader
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import (
     Extent,
     Inode,
@@ -39,6 +39,8 @@ from gompfs.model import (
 from gompfs.remote import open_file, shown_url
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from gompfs._native.index import FileRows
     from gompfs.archive.announcements import Announcements
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from gompfs._native.text import PartHeads
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.constants import MAX_HEAD_PAYLOAD
 from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.format import ArchiveFile, for_native
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import WORD_SECTION, PartKind, Section, Segment, is_dictionary
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from operator import add
-from typing import TYPE_CHECKING, NamedTuple, cast
 
 from xxhash import xxh3_64_intdigest
 
@@ -21,6 +20,7 @@ from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus, parse_bl
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
 from gompfs.format import ArchiveFile, for_native
+from gompfs.light_types import TYPE_CHECKING, NamedTuple
 from gompfs.model import BlockTable, PartKind, Section, Segment
 
 if TYPE_CHECKING:
@@ -172,7 +172,8 @@ class StoredBlocks:
             (symbols,), _ = self.heads.open([starts[part]])
             if symbols is not None:
                 header = parse_block_header(self._file.read(BLOCK_HEADER_SIZE, parts.head_offsets[part]))
-                if xxh3_64_intdigest(cast("Buffer", symbols.pool)) != header.content_xxh3:
+                pool: Buffer = symbols.pool  # type: ignore[assignment] # an array of bytes
+                if xxh3_64_intdigest(pool) != header.content_xxh3:
                     yield part
 
     def open_for_native(self) -> int | Callable[[int, int], bytes]:

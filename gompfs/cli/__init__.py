@@ -26,7 +26,7 @@ def main() -> None:
         from gompfs.remote.urls import hide_secrets_of_process
 
         hide_secrets_of_process()
-    if sys.argv[1:] == ["--version"]:  # fast path without imports; click handles abbreviations
+    if sys.argv[1:] == ["--version"]:  # without the imports of application
         try:
             print_version()
             sys.stdout.flush()

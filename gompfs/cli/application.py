@@ -1,4 +1,4 @@
-"""The click group of all commands, and the one place that turns errors into a line on stderr and an exit status.
+"""All commands, and the one place that turns errors into a line on stderr and an exit status.
 
 Exit statuses: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe on the output, 143 terminated.
 """
@@ -11,13 +11,15 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib import import_module
-from types import FrameType
-from typing import NoReturn, TextIO
 
-import click
-
+from gompfs.cli.command_line import Command, CommandLine, HelpRequested, Option, UsageError
 from gompfs.errors import GompfsError, OptionError, display_path, display_text
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.memory import spare_address_space
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn, TextIO
 
 PROGRAM_NAME = "gompfs"
 COMPLETION_VARIABLE = "_GOMPFS_COMPLETE"
@@ -111,72 +113,45 @@ class Settings:
         self.debug = False
 
 
-class _Commands(click.Group):
-    """Imports the module of a command when the command is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
-        return list(COMMAND_MODULES)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command named `cmd_name`, None if there is none."""
-        if cmd_name not in COMMAND_MODULES:
-            return None
-        module = import_module(f"gompfs.cli.{COMMAND_MODULES[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command and its arguments. A path stands for `mount PATH`: mount.fuse3 runs gompfs without a command.
-
-        `help COMMAND` stands for `COMMAND --help`.
-        """
-        if "/" in args[0]:
-            args = ["mount", *args]
-        elif args[0] == "help" and not ctx.resilient_parsing:
-            if len(args) == 1:
-                click.echo(ctx.get_help())
-                ctx.exit()
-            args = [args[1], "--help"]
-        if args[0] not in COMMAND_MODULES and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from gompfs.cli.suggestions import unknown_command
-
-            ctx.fail(unknown_command(args[0], COMMAND_MODULES))
-        return super().resolve_command(ctx, args)
-
-
-def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        from gompfs import __version__
-
-        click.echo(f"{PROGRAM_NAME} {__version__}")
-        ctx.exit()
-
-
-@click.group(
-    cls=_Commands,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+PROGRAM = Command(
+    PROGRAM_NAME,
+    None,
+    [
+        Option("--debug", is_flag=True, help="Show a traceback when a command fails."),
+        Option("-V", "--version", is_flag=True, help="Show the version."),
+    ],
+    "Pack files into a compressed archive, mount the archive as a directory, and read word statistics as files.",
 )
-@click.option("--debug", is_flag=True, help="Show a traceback when a command fails.")
-@click.option(
-    "-V",
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Show the version.",
-)
-@click.pass_context
-def application(ctx: click.Context, debug: bool) -> None:
-    """Pack files into a compressed archive, mount the archive as a directory, and read word statistics as files."""
-    ctx.ensure_object(Settings).debug = debug
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(EXIT_USAGE)
+
+
+def command_named(name: str) -> Command:
+    """Returns a command of COMMAND_MODULES. Imports its module."""
+    module = import_module(f"gompfs.cli.{COMMAND_MODULES[name]}")
+    command: Command = getattr(module, f"{name}_command")
+    return command
+
+
+def find_command(arguments: Sequence[str]) -> tuple[Command, Sequence[str]] | None:
+    """Returns the command that a command line names, and its arguments; None if there is no such command.
+
+    A path stands for `mount PATH`: mount.fuse3 runs gompfs without a command. `help COMMAND` stands for
+    `COMMAND --help`, and `help` for `--help`.
+    """
+    name, *rest = arguments
+    if "/" in name:
+        return command_named("mount"), arguments
+    if name == "help":
+        if not rest:
+            raise HelpRequested(PROGRAM)
+        name, rest = rest[0], ["--help"]
+    return (command_named(name), rest) if name in COMMAND_MODULES else None
+
+
+def summaries() -> dict[str, str]:
+    """Returns what each command does, by its name, in the order of the help."""
+    from gompfs.cli.help import first_sentence
+
+    return {name: first_sentence(command_named(name).help) for name in COMMAND_MODULES}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -211,25 +186,48 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _run_command(arguments: Sequence[str], settings: Settings) -> int:
     """Runs a command, and returns its exit status."""
-    try:
-        _invoke(arguments, settings)
-    except click.exceptions.Exit as error:
-        return error.exit_code
-    return 0
-
-
-def _invoke(arguments: Sequence[str], settings: Settings) -> None:
-    # Not through click's main(), which exits with status 1 on a broken pipe and prints two lines on an interrupt.
-    instruction = os.environ.get(COMPLETION_VARIABLE)
-    if instruction:
-        from click.shell_completion import ShellComplete
-
+    shell = os.environ.get(COMPLETION_VARIABLE)
+    if shell:
         from gompfs.cli.completion import answer_shell
+        from gompfs.cli.completions import completions
 
-        completion = ShellComplete(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE)
-        raise click.exceptions.Exit(answer_shell(completion, instruction, arguments))
-    with application.make_context(PROGRAM_NAME, list(arguments), obj=settings) as context:
-        application.invoke(context)
+        return answer_shell(lambda words: completions(PROGRAM, summaries, find_command, words), shell, arguments)
+    try:
+        return _invoke(arguments, settings)
+    except HelpRequested as asked:
+        sys.stdout.write(_help_of(asked.command))
+        return 0
+
+
+def _invoke(arguments: Sequence[str], settings: Settings) -> int:
+    line = CommandLine(PROGRAM)
+    line.read(arguments, is_program=True)
+    options = line.values()
+    if line.asks_for_help:
+        raise HelpRequested(PROGRAM)
+    if options["version"]:
+        from gompfs.cli import print_version
+
+        print_version()
+        return 0
+    settings.debug = options["debug"]
+    if not line.rest:
+        sys.stderr.write(_help_of(PROGRAM))
+        return EXIT_USAGE
+    found = find_command(line.rest)
+    if found is not None:
+        command, rest = found
+        return command.run(rest)
+    from gompfs.cli.suggestions import unknown_command
+
+    name = line.rest[1] if line.rest[0] == "help" else line.rest[0]
+    raise UsageError(unknown_command(name, COMMAND_MODULES))
+
+
+def _help_of(command: Command) -> str:
+    from gompfs.cli.help import help_text
+
+    return help_text(command, PROGRAM_NAME, summaries().items() if command is PROGRAM else ())
 
 
 def drop_unwritten_output() -> None:
@@ -253,16 +251,14 @@ def _report(error: BaseException) -> int:
         return error.code if isinstance(error.code, int) else EXIT_FAILURE
     if isinstance(error, BrokenPipeError):
         return EXIT_BROKEN_PIPE
-    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+    if isinstance(error, KeyboardInterrupt):
         return _fail("interrupted", EXIT_INTERRUPTED)
-    if isinstance(error, click.UsageError):
-        command = error.ctx.command_path if error.ctx else PROGRAM_NAME
+    if isinstance(error, UsageError):
         from gompfs.cli.suggestions import usage_message
 
+        command = "" if error.command in (None, PROGRAM) else f" {error.command.name}"
         message = usage_message(error)
-        return _fail(f"{message}{'' if message.endswith('?') else '.'} See: {command} --help", EXIT_USAGE)
-    if isinstance(error, click.ClickException):
-        return _fail(error.format_message(), error.exit_code)
+        return _fail(f"{message}{'' if message.endswith('?') else '.'} See: {PROGRAM_NAME}{command} --help", EXIT_USAGE)
     if isinstance(error, GompfsError):
         from gompfs.cli.suggestions import with_advice
 
@@ -288,7 +284,8 @@ def print_error(message: str) -> None:
     Raises BrokenPipeError. After another error of stderr, nobody can be told, and the exit status remains.
     """
     try:
-        click.echo(f"{PROGRAM_NAME}: {display_text(' '.join(message.splitlines()))}", err=True)
+        sys.stderr.write(f"{PROGRAM_NAME}: {display_text(' '.join(message.splitlines()))}\n")
+        sys.stderr.flush()
     except BrokenPipeError:
         raise
     except OSError:

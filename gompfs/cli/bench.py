@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-import click
-
+from gompfs.cli.command_line import NumberRange, command, option
 from gompfs.cli.output import human_size, print_json, print_line
-from gompfs.cli.parameters import NumberRange, archive_argument, engine_option, json_option, opened, parse_size_option
+from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened, parse_size_option
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError
 
@@ -45,18 +44,18 @@ class Measurement:
     rate: float
 
 
-@click.command("bench")
+@command("bench")
 @archive_argument
-@click.option(
+@option(
     "--max-size",
     metavar="SIZE",
-    callback=parse_size_option,
+    parse=parse_size_option,
     default="1G",
     show_default=True,
     help="Decode the first SIZE bytes of content at most; their compressed blocks are held in memory, and the heads "
     "of their parts.",
 )
-@click.option(
+@option(
     "--seconds",
     type=NumberRange(0),
     default=1.0,

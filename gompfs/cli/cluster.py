@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-import click
 
 from gompfs.cli.application import print_error
+from gompfs.cli.command_line import option
 from gompfs.errors import EntryNotFoundError, GompfsError, OptionError, display_path, pip_install
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 DASK = "--dask"
 
-dask_option = click.option(
+dask_option = option(
     DASK,
     "scheduler",
     metavar="ADDRESS",

@@ -14,10 +14,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-import click
-from click.shell_completion import ShellComplete
+from gompfs.cli.command_line import Choice, argument, command
+from gompfs.cli.completions import Completion
 
 _BASH = r"""
 _gompfs_completion() {
@@ -112,8 +112,8 @@ complete --no-files --command gompfs --arguments "(_gompfs_completion | string s
 SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
-@click.command("completion")
-@click.argument("shell", type=click.Choice(list(SCRIPTS)))
+@command("completion")
+@argument("shell", metavar="{bash|zsh|fish}", type=Choice(SCRIPTS))
 def completion_command(shell: str) -> None:
     """Print a script with which SHELL completes gompfs commands.
 
@@ -124,13 +124,15 @@ def completion_command(shell: str) -> None:
     zsh:  gompfs completion zsh > ~/.zfunc/_gompfs     (with ~/.zfunc in fpath)
     fish: gompfs completion fish > ~/.config/fish/completions/gompfs.fish
     """
-    click.echo(SCRIPTS[shell].lstrip("\n"), nl=False)
+    sys.stdout.write(SCRIPTS[shell].lstrip("\n"))
 
 
-def answer_shell(completion: ShellComplete, shell: str, arguments: Sequence[str]) -> int:
+def answer_shell(
+    completions: Callable[[Sequence[str]], Iterable[Completion]], shell: str, arguments: Sequence[str]
+) -> int:
     """Print the completions that a script of SCRIPTS asks for, and return the exit status.
 
-    `completion` finds them. `shell` is what the script has in the environment variable.
+    `completions` returns those of the last word of a line. `shell` is what the script has in the environment variable.
     For zsh and fish, `arguments` are the words after `gompfs` up to the cursor; the last word is incomplete. For bash,
     they are the command line up to the cursor, and the part of it that readline replaces.
     """
@@ -141,10 +143,10 @@ def answer_shell(completion: ShellComplete, shell: str, arguments: Sequence[str]
     if shell == "bash":
         line = BashLine(*arguments)
         words, quoted = line.words[1:] or [""], line.quoted
-    for item in completion.get_completions(words[:-1], words[-1]):
-        if shell == "fish" and item.type == "entry" and "\t" in item.value:
+    for item in completions(words):
+        if shell == "fish" and item.kind == "entry" and "\t" in item.value:
             continue  # fish shows the text after a tab as a description
-        fields = (item.type, quoted(item.value), item.help or "")
+        fields = (item.kind, quoted(item.value), item.help)
         sys.stdout.buffer.write(b"".join(os.fsencode(field) + b"\0" for field in fields))
     sys.stdout.flush()
     return 0

@@ -6,16 +6,15 @@ import os
 import stat
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-import click
 
 from gompfs.cli import OUTPUT_NAME
 from gompfs.cli.application import EXIT_FAILURE, leave_on_sigterm, print_error
+from gompfs.cli.command_line import DIRECTORY, BadValueError, command, option
 from gompfs.cli.globs import expanded
 from gompfs.cli.parameters import archive_argument, engine_option, jobs_option, opened, paths_argument, resolve_all
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import EntryTypeError, GompfsError, display_path, is_disk_error
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -24,16 +23,13 @@ _READ_SIZE = 8 << 20
 _MAX_VECTORS = 512
 
 
-@click.command("cat")
+@command("cat")
 @archive_argument
 @paths_argument(required=True)
-@click.option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
+@option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
 @jobs_option
 @engine_option
-@click.pass_context
-def cat_command(
-    ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, jobs: int, engine: str
-) -> None:
+def cat_command(archive: str, paths: tuple[str, ...], *, verify: bool, jobs: int, engine: str) -> int:
     """Write each file PATH in ARCHIVE to standard output.
 
     A PATH may be a pattern, quoted, as for a shell: '*.txt' or 'src/**/*.c'.
@@ -52,8 +48,7 @@ def cat_command(
                     raise
                 print_error(f"{display_path(archive)}: {display_path(path)}: {error.strerror}")
                 failed = True
-    if failed:
-        ctx.exit(EXIT_FAILURE)
+    return EXIT_FAILURE if failed else 0
 
 
 def _write_content(archive: Archive, path: str) -> None:
@@ -85,34 +80,32 @@ def write_all(descriptor: int, pieces: Sequence[memoryview]) -> None:
             pieces[position] = pieces[position][written:]
 
 
-def _check_directory(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+def _check_directory(value: str) -> str:
     if value == "-":
-        raise click.BadParameter(
+        raise BadValueError(
             "extract writes files, not to standard output; use cat for files, or tar on a mount; "
             "for a directory named -, write ./-"
         )
     return value
 
 
-@click.command("extract")
+@command("extract")
 @archive_argument
 @paths_argument(required=False)
-@click.option(
+@option(
     "-C",
     "--directory",
     default=".",
     show_default=True,
-    type=click.Path(file_okay=False),
-    callback=_check_directory,
+    type=DIRECTORY,
+    parse=_check_directory,
     help="Directory to extract to; created if it does not exist.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
-@click.option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
+@option("-q", "--quiet", is_flag=True, help="Do not show progress.")
+@option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
 @jobs_option
 @engine_option
-@click.pass_context
 def extract_command(
-    ctx: click.Context,
     archive: str,
     paths: tuple[str, ...],
     *,
@@ -121,7 +114,7 @@ def extract_command(
     verify: bool,
     jobs: int,
     engine: str,
-) -> None:
+) -> int:
     """Extract all of ARCHIVE, or each PATH with everything below it.
 
     Files are written to the current directory, or to the one given with -C. A PATH may be a pattern, quoted, as for a
@@ -140,7 +133,7 @@ def extract_command(
         wanted = tuple(expanded(opened_archive, paths))
         found = resolve_all(opened_archive, wanted)
         if paths and not found:
-            ctx.exit(EXIT_FAILURE)
+            return EXIT_FAILURE
 
         def total_size() -> int | None:
             return None if paths else opened_archive.index.totals()[1]
@@ -154,5 +147,4 @@ def extract_command(
                 on_warning=lambda error: print_error(f"warning: {error}"),
             )
             extractor.extract([os.fsencode(path) for path in found])
-    if extractor.num_errors or len(found) < len(wanted):
-        ctx.exit(EXIT_FAILURE)
+    return EXIT_FAILURE if extractor.num_errors or len(found) < len(wanted) else 0

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from gompfs.errors import GompfsError
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive

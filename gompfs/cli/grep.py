@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
-
-import click
-from click.core import ParameterSource
 
 from gompfs.cli.application import drop_unwritten_output, print_error
-from gompfs.cli.grep_options import GrepCommand, grep_options, patterns_of, query_of_options
+from gompfs.cli.command_line import PATH, UsageError, argument, command
+from gompfs.cli.grep_options import advice, grep_options, patterns_of, query_of_options
 from gompfs.cli.grep_targets import Target, names_target, target_of
 from gompfs.cli.output import human_size
 from gompfs.cli.parameters import opened
 from gompfs.errors import GompfsError, display_path
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from gompfs.archive import Archive
     from gompfs.search.in_mount import SearchInMount
     from gompfs.search.query import SearchQuery
@@ -31,16 +30,16 @@ _FIRST_SECONDS = 1.0  # shorter searches show nothing
 _UPDATE_SECONDS = 0.2
 _ERASE = "\r\x1b[K"
 _REPLACES = "-r TEXT replaces matches, as in rg; directories are always searched recursively"
-_LETTERS_OF_GREP = re.compile(r"[nilHhwcoEF]{1,3}")
+_LETTERS_OF_GREP = frozenset("nilHhwcoEF")
+_MAX_LETTERS = 3
 _EXIT_NO_MATCH = 1
 _EXIT_ERROR = 2
 
 
-@click.command("grep", cls=GrepCommand)
-@click.argument("arguments", metavar="[PATTERN] ARCHIVE... [PATH...]", nargs=-1, type=click.Path())
+@command("grep", advice=advice, passes_given=True)
+@argument("arguments", metavar="[PATTERN] ARCHIVE... [PATH...]", several=True, required=False, type=PATH)
 @grep_options
-@click.pass_context
-def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: Any) -> None:
+def grep_command(arguments: tuple[str, ...], given: frozenset[str], **options: Any) -> int:
     """Search files in each ARCHIVE for lines that match PATTERN.
 
     With PATHs, only the files at and below each PATH are searched. Patterns, options and output are those of
@@ -56,10 +55,10 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
         if options["type_list"]:
             from gompfs.search.file_types import type_lines
 
-            click.echo("\n".join(type_lines()))
-            return
-        given = (ctx.get_parameter_source(name) for name in ("engine", "jobs"))
-        asks_daemons = all(source is ParameterSource.DEFAULT for source in given)
+            sys.stdout.write("".join(f"{line}\n" for line in type_lines()))
+            sys.stdout.flush()
+            return 0
+        asks_daemons = given.isdisjoint(("engine", "jobs"))
         status = _Grep(arguments, options, asks_daemons=asks_daemons).run()
         sys.stdout.flush()
     except BrokenPipeError:
@@ -72,9 +71,10 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
         print_error(with_advice(str(error)) if isinstance(error, GompfsError) else f"{place}{error.strerror}")
         status = _EXIT_ERROR
     replacement = options["replace"]
-    if status == 0 and sys.stderr.isatty() and replacement and _LETTERS_OF_GREP.fullmatch(replacement):
+    are_letters = replacement and len(replacement) <= _MAX_LETTERS and _LETTERS_OF_GREP.issuperset(replacement)
+    if status == 0 and sys.stderr.isatty() and are_letters:
         print_error(f"note: matches were replaced by {replacement!r}; {_REPLACES}")
-    ctx.exit(status)
+    return status
 
 
 class _Grep:
@@ -91,15 +91,15 @@ class _Grep:
         elif options["regexp"] or options["file"]:
             self._patterns = patterns_of(options)
         elif not rest:
-            raise click.UsageError("Missing argument 'PATTERN'.")
+            raise UsageError("Missing argument 'PATTERN'.")
         else:
             self._patterns = [os.fsencode(rest.pop(0))]
         if not rest:
             hint = f" ({_REPLACES})" if options["replace"] is not None else ""
-            raise click.UsageError(f"Missing argument 'ARCHIVE...'{hint}.")
+            raise UsageError(f"Missing argument 'ARCHIVE...'{hint}.")
         if options["scheduler"] is not None:
             if options["ignore"] or options["ignore_file"]:
-                raise click.UsageError("--ignore and --ignore-file cannot be used with --dask")
+                raise UsageError("--ignore and --ignore-file cannot be used with --dask")
             self._targets = [Target(name, name) for name in rest]
             rest = []
         else:

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
-
-import click
 
 from gompfs.cli.cluster import dask_option
-from gompfs.cli.parameters import Decorated, IntegerRange, engine_option, jobs_option
+from gompfs.cli.command_line import BadValueError, Choice, IntegerRange, option
+from gompfs.cli.parameters import engine_option, jobs_option
 from gompfs.errors import OptionError
-from gompfs.search.query import OPTIONS, Option, SearchQuery, query_of
+from gompfs.light_types import TYPE_CHECKING
+from gompfs.search.query import OPTIONS, SearchQuery, query_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
-_NUMBER = IntegerRange(min=0, max=(1 << 32) - 1)
+    from gompfs.cli.command_line import Decorated
+    from gompfs.search.query import Option as SearchOption
+
+_NUMBER = IntegerRange(0, (1 << 32) - 1)
 _MAX_PATTERN_FILE = 16 << 20
 
 
-def _check_encoding(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+def _check_encoding(value: str) -> str:
     if value in ("auto", "none"):
         return value
     from gompfs.search.encodings import encoding_named
@@ -31,16 +34,16 @@ def _check_encoding(_ctx: click.Context, _param: click.Parameter, value: str) ->
     try:
         return encoding_named(value)
     except OptionError as error:
-        raise click.BadParameter(str(error)) from None
+        raise BadValueError(str(error)) from None
 
 
-def _complete_encoding(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def _complete_encoding(_given: Mapping[str, Any], incomplete: str) -> list[str]:
     from gompfs.search.encodings import encoding_names
 
     return [name for name in ("auto", "none", *encoding_names()) if name.startswith(incomplete)]
 
 
-def _complete_type(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def _complete_type(_given: Mapping[str, Any], incomplete: str) -> list[str]:
     from gompfs.search.file_types import type_names
 
     return [name for name in type_names() if name.startswith(incomplete)]
@@ -48,26 +51,26 @@ def _complete_type(_ctx: click.Context, _param: click.Parameter, incomplete: str
 
 _MORE: dict[str, dict[str, Any]] = {
     "encoding": {
-        "callback": _check_encoding,
-        "shell_complete": _complete_encoding,
+        "parse": _check_encoding,
+        "complete": _complete_encoding,
         "default": "auto",
         "show_default": True,
     },
-    "type": {"shell_complete": _complete_type},
-    "type_not": {"shell_complete": _complete_type},
+    "type": {"complete": _complete_type},
+    "type_not": {"complete": _complete_type},
 }
-"""What click has to know besides the table."""
+"""What the command has besides the table."""
 
 
-def _declared(name: str, option: Option) -> Any:
-    """Returns an option of the table as click has it."""
-    names = [option.short, f"--{name.replace('_', '-')}"]
-    more: dict[str, Any] = {"help": option.help, "metavar": option.metavar, **_MORE.get(name, {})}
-    match option.kind:
+def _declared(name: str, row: SearchOption) -> Callable[[Decorated], Decorated]:
+    """Returns the decorator for an option of the table."""
+    names = [row.short, f"--{name.replace('_', '-')}"]
+    more: dict[str, Any] = {"help": row.help, "group": row.group or None, "metavar": row.metavar, **_MORE.get(name, {})}
+    match row.kind:
         case "flag":
             more["is_flag"] = True
         case "switch":
-            names = [f"{name}/{opposite}" for name, opposite in zip(names, option.opposite, strict=True) if name]
+            names = [f"{name}/{opposite}" for name, opposite in zip(names, row.opposite, strict=True) if name]
             more["default"] = None
         case "number":
             more["type"] = _NUMBER
@@ -75,13 +78,13 @@ def _declared(name: str, option: Option) -> Any:
         case "texts":
             more["multiple"] = True
         case "choice":
-            more |= {"type": click.Choice(option.choices), "default": option.choices[0]}
-    return click.option(*filter(None, names), name, **more)
+            more |= {"type": Choice(row.choices), "default": row.choices[0]}
+    return option(*filter(None, names), name, **more)
 
 
 _FIRST = (
-    click.option("-e", "--regexp", metavar="PATTERN", multiple=True, help="Pattern to search for. May be repeated."),
-    click.option(
+    option("-e", "--regexp", metavar="PATTERN", multiple=True, help="Pattern to search for. May be repeated."),
+    option(
         "-f",
         "--file",
         metavar="FILE",
@@ -90,7 +93,7 @@ _FIRST = (
     ),
 )
 _LAST = (
-    click.option("--type-list", is_flag=True, help="Print all types and their globs."),
+    option("--type-list", is_flag=True, help="Print all types and their globs."),
     jobs_option,
     engine_option,
     dask_option,
@@ -143,7 +146,7 @@ _LEFT_OUT = {
 """What to do instead of using options of ripgrep and grep that gompfs does not have."""
 
 
-def _advice(name: str) -> str | None:
+def advice(name: str) -> str | None:
     """Returns what to do instead of using an option that gompfs does not have; None if nobody has it."""
     if name in _LEFT_OUT:
         return _LEFT_OUT[name]
@@ -155,30 +158,11 @@ def _advice(name: str) -> str | None:
     return None
 
 
-class GrepCommand(click.Command):
-    """A command in which the last option of a group counts, and which knows what it does not have."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """See click."""
-        try:
-            _, _, order = self.make_parser(ctx).parse_args(list(args))
-        except click.NoSuchOption as error:
-            if (advice := _advice(error.option_name)) is None:
-                raise
-            raise click.UsageError(f"{error.option_name} is not supported: {advice}", ctx) from None
-        rest = super().parse_args(ctx, args)
-        last = {OPTIONS[param.name].group: param.name for param in order if param.name in OPTIONS}
-        for name, option in OPTIONS.items():
-            if option.group in last and option.group and last[option.group] != name:
-                ctx.params[name] = False
-        return rest
-
-
 def grep_options(function: Decorated) -> Decorated:
     """All options of the command."""
     options = [_declared(name, option) for name, option in OPTIONS.items()]
-    for option in reversed((*_FIRST, *options, *_LAST)):
-        function = option(function)
+    for decorate in reversed((*_FIRST, *options, *_LAST)):
+        function = decorate(function)
     return function
 
 

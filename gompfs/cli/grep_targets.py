@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.format import SUPERBLOCK_MAGIC
+from gompfs.light_types import TYPE_CHECKING, NamedTuple
 from gompfs.model import MAX_INO, ROOT_INO
 from gompfs.remote import is_url
 

@@ -5,30 +5,31 @@ from __future__ import annotations
 import os
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
 
-import click
-
+from gompfs.cli.command_line import UsageError, command, option
 from gompfs.cli.output import human_size, print_json, print_line, ratio
 from gompfs.cli.parameters import archive_argument, json_option, opened
 from gompfs.errors import GompfsError, display_path, display_text
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from gompfs.archive import Archive
     from gompfs.model import BlockTable
 
 
-@click.command("info")
+@command("info")
 @archive_argument
 @json_option
-@click.option("--index", "database", metavar="FILE", help="Write the index to FILE instead, as a SQLite database.")
-@click.option("-f", "--force", is_flag=True, help="With --index: replace FILE if it exists.")
+@option("--index", "database", metavar="FILE", help="Write the index to FILE instead, as a SQLite database.")
+@option("-f", "--force", is_flag=True, help="With --index: replace FILE if it exists.")
 def info_command(archive: str, *, as_json: bool, database: str | None, force: bool) -> None:
     """Show sizes, codecs, generations and sections of ARCHIVE."""
     if database is not None and as_json:
-        raise click.UsageError("--index prints no JSON")
+        raise UsageError("--index prints no JSON")
     if database is None and force:
-        raise click.UsageError("--force needs --index")
+        raise UsageError("--force needs --index")
     with opened(archive) as opened_archive:
         if database is not None:
             _write_index(opened_archive, database, force=force)
@@ -70,7 +71,7 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
     ]
     return {
         "archive": os.fspath(archive.path),
-        "uuid": str(archive.superblock.uuid),
+        "uuid": archive.superblock.uuid_text,
         "format_version": FORMAT_VERSION,
         "generation": archive.footer.generation,
         "num_inodes": num_inodes,

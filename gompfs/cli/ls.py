@@ -7,18 +7,19 @@ import stat
 import time
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-
-import click
 
 from gompfs.cli.application import EXIT_FAILURE, print_error
+from gompfs.cli.command_line import command, option
 from gompfs.cli.globs import expanded
 from gompfs.cli.output import print_json_array, print_line
 from gompfs.cli.parameters import archive_argument, json_option, opened, paths_argument
 from gompfs.errors import GompfsError
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import ACCESS_ACL, DEFAULT_ACL
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from gompfs.archive import Archive
     from gompfs.model import Inode
 
@@ -36,21 +37,19 @@ _TYPES = {
 }
 
 
-@click.command("ls")
+@command("ls")
 @archive_argument
 @paths_argument(required=False)
-@click.option(
+@option(
     "-l",
     "--long",
     is_flag=True,
     help="Also show mode (with + for an ACL), link count, owner, group, size, time.",
 )
-@click.option("-R", "--recursive", is_flag=True, help="List subdirectories recursively.")
-@click.option("-0", "--null", is_flag=True, help="End names with a NUL byte, not a newline; never escape names.")
+@option("-R", "--recursive", is_flag=True, help="List subdirectories recursively.")
+@option("-0", "--null", is_flag=True, help="End names with a NUL byte, not a newline; never escape names.")
 @json_option
-@click.pass_context
 def ls_command(
-    ctx: click.Context,
     archive: str,
     paths: tuple[str, ...],
     *,
@@ -58,7 +57,7 @@ def ls_command(
     recursive: bool,
     null: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """List ARCHIVE, or each PATH in it. If PATH is a directory, its content is listed.
 
     A PATH may be a pattern, quoted, as for a shell: '*.txt' or 'src/**/*.c'.
@@ -89,8 +88,7 @@ def ls_command(
                     print_line(name, end=b"\0", raw=True)
                 else:
                     print_line(_long_line(name, inode, with_acls) if long else name)
-    if failed:
-        ctx.exit(EXIT_FAILURE)
+    return EXIT_FAILURE if failed else 0
 
 
 def _listing(archive: Archive, path: bytes, *, recursive: bool, follow: bool) -> Iterator[Entry]:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import click
-
+from gompfs.cli.command_line import BadValueError
 from gompfs.model import MAX_TIME_NS
 
 _SECOND_NS = 1_000_000_000
 _MAX_ID = (1 << 32) - 2
 
 
-def parse_mtime(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+def parse_mtime(value: str | None) -> int | None:
     """Nanoseconds since the epoch, from `@SECONDS` or an ISO 8601 date (UTC if it names no time zone)."""
     if value is None:
         return None
     try:
         time_ns = _time_ns(value)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is neither @SECONDS nor a date like 2026-01-31T12:00:00.") from None
+        raise BadValueError(f"{value!r} is neither @SECONDS nor a date like 2026-01-31T12:00:00.") from None
     if abs(time_ns) > MAX_TIME_NS:
-        raise click.BadParameter(f"{value!r} is not between the years 1678 and 2261.")
+        raise BadValueError(f"{value!r} is not between the years 1678 and 2261.")
     return time_ns
 
 
@@ -34,7 +33,7 @@ def _time_ns(value: str) -> int:
     return int(time.replace(microsecond=0).timestamp()) * _SECOND_NS + time.microsecond * 1000
 
 
-def parse_owner(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+def parse_owner(value: str | None) -> int | None:
     """The number of a user, given by number or by its name on this machine."""
     import pwd
 
@@ -43,10 +42,10 @@ def parse_owner(_ctx: click.Context, _param: click.Parameter, value: str | None)
     try:
         return pwd.getpwnam(value).pw_uid
     except KeyError:
-        raise click.BadParameter(f"there is no user {value!r} on this machine; give a number instead.") from None
+        raise BadValueError(f"there is no user {value!r} on this machine; give a number instead.") from None
 
 
-def parse_group(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+def parse_group(value: str | None) -> int | None:
     """The number of a group, given by number or by its name on this machine."""
     import grp
 
@@ -55,7 +54,7 @@ def parse_group(_ctx: click.Context, _param: click.Parameter, value: str | None)
     try:
         return grp.getgrnam(value).gr_gid
     except KeyError:
-        raise click.BadParameter(f"there is no group {value!r} on this machine; give a number instead.") from None
+        raise BadValueError(f"there is no group {value!r} on this machine; give a number instead.") from None
 
 
 def _is_number(value: str) -> bool:
@@ -66,5 +65,5 @@ def _id_number(value: str | None) -> int | None:
     if value is None:
         return None
     if int(value) > _MAX_ID:
-        raise click.BadParameter(f"{value} is too large.")
+        raise BadValueError(f"{value} is too large.")
     return int(value)

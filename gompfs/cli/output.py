@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from gompfs.errors import display_path, display_text
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.statistics.report import in_whole_lines
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from rich.table import Table
 
 _WIDEST = 10_000

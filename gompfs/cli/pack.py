@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gompfs.cli.application import leave_on_sigterm
+from gompfs.cli.command_line import PATH, Choice, argument, command, option
 from gompfs.cli.grep_targets import is_archive
 from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
 from gompfs.cli.packing import (
@@ -24,7 +23,7 @@ from gompfs.cli.packing import (
     run_packing,
     with_options,
 )
-from gompfs.cli.parameters import SeveralBeforeLast, engine_option, jobs_option, json_option, parse_size_option
+from gompfs.cli.parameters import engine_option, jobs_option, json_option, parse_size_option
 from gompfs.errors import OptionError, display_path
 from gompfs.model import WORD_RULES
 from gompfs.options import PURPOSES
@@ -37,53 +36,51 @@ if TYPE_CHECKING:
 
 _SHARED_OPTIONS: Options = [
     *CODEC_OPTIONS,
-    click.option(
+    option(
         "--exclude",
         metavar="PATTERN",
         multiple=True,
         help="Leave out entries that match PATTERN (.gitignore syntax); may be repeated.",
     ),
-    click.option(
-        "--exclude-from", metavar="FILE", multiple=True, help="Read exclude patterns from FILE, one per line."
-    ),
-    click.option(
+    option("--exclude-from", metavar="FILE", multiple=True, help="Read exclude patterns from FILE, one per line."),
+    option(
         "--prefix",
         metavar="DIR",
         help="Put all entries below the directory DIR of the archive, a relative path; what would be the root becomes "
         "DIR. --exclude does not see DIR.",
     ),
-    click.option(
+    option(
         "-x", "--one-file-system", is_flag=True, help="Store mount points of other file systems as empty directories."
     ),
-    click.option(
+    option(
         "--skip-unreadable", is_flag=True, help="Leave out files that cannot be read, with a warning, and continue."
     ),
     jobs_option,
     *CHECK_OPTIONS,
-    click.option(
+    option(
         "--sort",
-        type=click.Choice(["source", "name"]),
+        type=Choice(["source", "name"]),
         default="source",
         show_default=True,
         help="Order of the SOURCEs: as given, or by name. name is refused for tar and zip, which keep their own order.",
     ),
-    click.option(
+    option(
         "--mtime",
         "mtime_ns",
         metavar="TIME",
-        callback=parse_mtime,
+        parse=parse_mtime,
         help="Store TIME as the modification time of all entries: @SECONDS or an ISO 8601 date.",
     ),
-    click.option(
+    option(
         "--owner",
         metavar="USER",
-        callback=parse_owner,
+        parse=parse_owner,
         help="Store USER as the owner of all entries, by name or number.",
     ),
-    click.option(
+    option(
         "--group",
         metavar="GROUP",
-        callback=parse_group,
+        parse=parse_group,
         help="Store GROUP as the group of all entries, by name or number.",
     ),
     *COMMENT_OPTIONS,
@@ -91,30 +88,30 @@ _SHARED_OPTIONS: Options = [
 ]
 
 
-@click.command("pack")
-@click.argument("sources", metavar="SOURCE...", cls=SeveralBeforeLast, nargs=-1, required=True, type=click.Path())
-@click.argument("archive", type=click.Path())
-@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE if it exists and is an archive.")
-@click.option(
+@command("pack", passes_given=True)
+@argument("sources", metavar="SOURCE...", several=True, type=PATH)
+@argument("archive", type=PATH)
+@option("-f", "--force", is_flag=True, help="Replace ARCHIVE if it exists and is an archive.")
+@option(
     "-b",
     "--block-size",
     metavar="SIZE",
-    callback=parse_size_option,
+    parse=parse_size_option,
     default="64K",
     show_default=True,
     help="Size of the units that decompress independently: a power of two from 16K to 1M.",
 )
-@click.option(
+@option(
     "--words",
-    type=click.Choice(WORD_RULES),
+    type=Choice(WORD_RULES),
     default="identifiers",
     show_default=True,
     help=WORDS_HELP,
 )
-@click.option(
+@option(
     "--for",
     "purpose",
-    type=click.Choice(list(PURPOSES)),
+    type=Choice(list(PURPOSES)),
     help="What matters most. size: the smallest archive with statistics (level 8, blocks of 1M, parts of 4M). speed: "
     "packing takes least (gompresso-byte, level 1). training: small files that are read whole, in random order "
     "(gompresso-byte, blocks of 32K). Other options given win. Default: a balance.",
@@ -135,10 +132,10 @@ def pack_command(sources: tuple[str, ...], archive: str, *, force: bool, as_json
     _run(sources, Path(archive), {**values, "force": force}, adds=False, as_json=as_json)
 
 
-@click.command("add")
-@click.argument("sources", metavar="SOURCE...", cls=SeveralBeforeLast, nargs=-1, required=True, type=click.Path())
-@click.argument("archive", type=click.Path())
-@click.option(
+@command("add")
+@argument("sources", metavar="SOURCE...", several=True, type=PATH)
+@argument("archive", type=PATH)
+@option(
     "--checksum",
     is_flag=True,
     help="Read every file. By default, a local file is taken as unchanged, and not read, if ARCHIVE has a file with "
@@ -211,9 +208,8 @@ def _pack_options(values: dict[str, Any]) -> PackOptions:
     fields = {name: values[name] for name in same_names if name in values} | codec_options(values)
     fields["check"] = not values["no_check"]
     purpose = values.get("purpose")
-    source = click.get_current_context().get_parameter_source
     for name in PURPOSES.get(purpose or "", ()):
-        if source(name) is not click.core.ParameterSource.COMMANDLINE:
+        if name not in values["given"]:
             fields.pop(name, None)
     return PackOptions.for_purpose(purpose, **fields)
 

@@ -7,37 +7,37 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gompfs.cli.application import print_error
+from gompfs.cli.command_line import Choice, IntegerRange, option
 from gompfs.cli.output import human_size, print_json, print_line, ratio
-from gompfs.cli.parameters import Decorated, IntegerRange, parse_size_option
+from gompfs.cli.parameters import parse_size_option
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import display_path
 
 if TYPE_CHECKING:
+    from gompfs.cli.command_line import Decorated
     from gompfs.pack import PackReport
     from gompfs.pack.packer import ProgressCallback
 
 Options = list[Callable[[Any], Any]]
 
 
-def parse_dictionary_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+def parse_dictionary_size(value: str | None) -> int | None:
     """Callback of the option --dictionary: a number of bytes, or `none`."""
-    return 0 if value == "none" else parse_size_option(ctx, param, value)
+    return 0 if value == "none" else parse_size_option(value)
 
 
 CODEC_OPTIONS: Options = [
-    click.option(
+    option(
         "--codec",
-        type=click.Choice(["gompresso-tadoc", "gompresso-bit", "gompresso-byte", "stored"]),
+        type=Choice(["gompresso-tadoc", "gompresso-bit", "gompresso-byte", "stored"]),
         default="gompresso-tadoc",
         show_default=True,
         help="gompresso-tadoc stores text as grammars, which statistics read, and other files as gompresso-bit does. "
         "gompresso-bit compresses all files as bytes. gompresso-byte decodes faster, and compresses less. stored does "
         "not compress.",
     ),
-    click.option(
+    option(
         "-l",
         "--level",
         type=IntegerRange(1, 8),
@@ -45,7 +45,7 @@ CODEC_OPTIONS: Options = [
         show_default=True,
         help="Compression level: 1 is fastest, 8 is smallest.",
     ),
-    click.option(
+    option(
         "--dependency-elimination/--no-dependency-elimination",
         default=False,
         help="Choose matches that do not depend on each other: 1 to 5% faster to decode on a GPU, up to 2% larger, and "
@@ -54,18 +54,18 @@ CODEC_OPTIONS: Options = [
     ),
 ]
 DICTIONARY_OPTIONS: Options = [
-    click.option(
+    option(
         "--dictionary",
         "dictionary_size",
         metavar="SIZE|none",
-        callback=parse_dictionary_size,
+        parse=parse_dictionary_size,
         help="Size of the dictionary of gompresso-bit: bytes from which all its blocks may copy, up to 1M. Default: "
         "1M; 256K for less than 16 MiB that no grammar has; none for less than 4 MiB, if it would not save space, or "
         "with the engine gpu, which cannot encode with one.",
     ),
 ]
 CHECK_OPTIONS: Options = [
-    click.option(
+    option(
         "--no-check",
         is_flag=True,
         help="Do not read the archive back: by default, everything that was written is decoded and compared with "
@@ -73,7 +73,7 @@ CHECK_OPTIONS: Options = [
     ),
 ]
 COMMENT_OPTIONS: Options = [
-    click.option(
+    option(
         "--comment",
         metavar="TEXT",
         default="",
@@ -85,7 +85,7 @@ WORDS_HELP = (
     "of ASCII letters and digits, _ and bytes from 0x80 on."
 )
 QUIET_OPTIONS: Options = [
-    click.option("-q", "--quiet", is_flag=True, help="Do not print progress or a summary."),
+    option("-q", "--quiet", is_flag=True, help="Do not print progress or a summary."),
 ]
 
 
@@ -93,8 +93,8 @@ def with_options(options: Options) -> Callable[[Decorated], Decorated]:
     """Returns a decorator that gives a command these options, in this order."""
 
     def decorate(function: Decorated) -> Decorated:
-        for option in reversed(options):
-            function = option(function)
+        for add_option in reversed(options):
+            function = add_option(function)
         return function
 
     return decorate

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
 
 from gompfs.cli.application import print_error
+from gompfs.cli.command_line import PATH, BadValueError, IntegerRange, argument, option
 from gompfs.errors import GompfsError, OptionError, display_path, is_disk_error
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+    from typing import Any
 
     from gompfs.archive import Archive
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+    from gompfs.cli.command_line import Decorated
+    from gompfs.cli.completions import Completion
 
 _MAX_SUGGESTIONS = 500
 
@@ -25,21 +24,21 @@ _MAX_SUGGESTIONS = 500
 _ENGINES = ("auto", "cpu", "gpu")
 
 
-def check_engine_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+def check_engine_option(value: str | None) -> str | None:
     """Callback of an option that takes the name of an engine; gpu may carry device numbers, as in gpu:0,1."""
     kind, separator, devices = (value or "auto").partition(":")
     is_numbered = kind == "gpu" and all(number.isdecimal() for number in devices.split(","))
     if kind not in _ENGINES or (separator and not is_numbered):
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(_ENGINES)}, gpu:N or gpu:N,M")
+        raise BadValueError(f"{value!r} is not one of {', '.join(_ENGINES)}, gpu:N or gpu:N,M")
     return value
 
 
-def complete_engine(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def complete_engine(_given: Mapping[str, Any], incomplete: str) -> list[str]:
     """The engines whose names begin with `incomplete`."""
     return [name for name in _ENGINES if name.startswith(incomplete)]
 
 
-def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+def parse_size_option(value: str | None) -> int | None:
     """Callback of an option that takes a number of bytes with an optional unit: 65536, 64K, 1M."""
     from gompfs.options import parse_size
 
@@ -48,109 +47,55 @@ def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str |
     try:
         return parse_size(value)
     except OptionError as error:
-        raise click.BadParameter(error.message) from None
+        raise BadValueError(error.message) from None
 
 
-def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_entry(given: Mapping[str, Any], incomplete: str) -> list[Completion]:
     """Paths inside the archive named on the command line that begin with `incomplete`."""
     import stat
 
-    from click.shell_completion import CompletionItem
-
     from gompfs.archive import Archive
+    from gompfs.cli.completions import Completion
 
     directory, _, start = incomplete.rpartition("/")
     prefix = f"{directory}/" if directory or incomplete.startswith("/") else ""
     try:
-        with Archive(ctx.params["archive"]) as archive:
+        with Archive(given["archive"]) as archive:
             entries = archive.index.directory(archive.resolve(directory, follow=True).ino)
             names = [
                 os.fsdecode(entry.name) + ("/" if stat.S_ISDIR(entry.inode.mode) else "")
                 for entry in entries
                 if entry.name.startswith(os.fsencode(start))
             ]
-    except (GompfsError, OSError, KeyError):
+    except (GompfsError, OSError, KeyError, TypeError):
         return []  # no suggestions; the command itself reports the error
     # "./" in front of a leading dash, so that the name is not read as an option.
-    return [
-        CompletionItem((prefix or "./" * name.startswith("-")) + name, type="entry")
-        for name in names[:_MAX_SUGGESTIONS]
-    ]
+    return [Completion((prefix or "./" * name.startswith("-")) + name, "entry") for name in names[:_MAX_SUGGESTIONS]]
 
 
 def archive_argument(function: Decorated) -> Decorated:
     """The argument ARCHIVE."""
-    return click.argument("archive", type=click.Path(), callback=_check_archive)(function)
+    return argument("archive", type=PATH, parse=_check_archive)(function)
 
 
-def _check_archive(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+def _check_archive(value: str) -> str:
     if value == "-":
-        raise click.BadParameter(
+        raise BadValueError(
             "an archive cannot be read from standard input, because reading starts at its end; "
             "for a file named -, write ./-"
         )
     return value
 
 
-class SeveralBeforeLast(click.Argument):
-    """An argument of several values, before the last argument: if there is one value, the last argument is missing."""
-
-    def handle_parse_result(
-        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
-    ) -> tuple[Any, list[str]]:
-        """See click. Raises MissingParameter."""
-        last = ctx.command.params[[isinstance(param, click.Argument) for param in ctx.command.params].index(True) + 1]
-        values, value = opts.get(self.name or ""), opts.get(last.name or "")
-        if isinstance(value, str) and not (isinstance(values, (tuple, list)) and values) and not ctx.resilient_parsing:
-            raise click.MissingParameter(ctx=ctx, param=last)
-        return super().handle_parse_result(ctx, opts, args)
-
-
-class MountPoint(click.Path):
-    """A path that click completes but does not check: a check would block on a mount whose daemon hangs."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, unchanged."""
-        return value
-
-
-class IntegerRange(click.IntRange):
-    """A whole number with limits; the error message states the limits in words."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f"{value!r} is not {_range_in_words('a whole number', self.min, self.max)}", param, ctx)
-
-
-class NumberRange(click.FloatRange):
-    """A number with limits; the error message states the limits in words."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f"{value!r} is not {_range_in_words('a number', self.min, self.max)}", param, ctx)
-
-
-def _range_in_words(kind: str, least: float | None, most: float | None) -> str:
-    if least is None:
-        return kind
-    return f"{kind} of at least {least:g}" if most is None else f"{kind} from {least:g} to {most:g}"
-
-
 def paths_argument(*, required: bool) -> Callable[[Decorated], Decorated]:
     """The argument PATH...: entries inside the archive."""
     metavar = "PATH..." if required else "[PATH...]"
-    return click.argument("paths", metavar=metavar, nargs=-1, required=required, shell_complete=complete_entry)
+    return argument("paths", metavar=metavar, several=True, required=required, complete=complete_entry)
 
 
 def jobs_option(function: Decorated) -> Decorated:
     """The option --jobs."""
-    return click.option(
+    return option(
         "-j",
         "--jobs",
         metavar="N",
@@ -162,11 +107,11 @@ def jobs_option(function: Decorated) -> Decorated:
 
 def engine_option(function: Decorated) -> Decorated:
     """The option --engine."""
-    return click.option(
+    return option(
         "--engine",
         metavar="[auto|cpu|gpu|gpu:N,...]",
-        callback=check_engine_option,
-        shell_complete=complete_engine,
+        parse=check_engine_option,
+        complete=complete_engine,
         default="auto",
         show_default=True,
         help="Engine that decodes, and that also encodes in pack, add and repack, and counts in stats. auto: the "
@@ -177,7 +122,7 @@ def engine_option(function: Decorated) -> Decorated:
 
 def json_option(function: Decorated) -> Decorated:
     """The option --json."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+    return option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
 @contextmanager

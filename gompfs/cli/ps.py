@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from gompfs.cli.command_line import command
 from gompfs.cli.output import human_duration, human_size, print_json, print_table
 from gompfs.cli.parameters import json_option
 from gompfs.errors import display_path
@@ -18,7 +17,7 @@ _UNKNOWN = "-"
 _MAX_DIGITS = 20
 
 
-@click.command("ps")
+@command("ps")
 @json_option
 def ps_command(*, as_json: bool) -> None:
     """List all gompfs mounts.

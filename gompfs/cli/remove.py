@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from gompfs.cli.application import leave_on_sigterm
+from gompfs.cli.command_line import command, option
 from gompfs.cli.globs import expanded
 from gompfs.cli.output import print_line
 from gompfs.cli.packing import COMMENT_OPTIONS, with_options
@@ -14,11 +13,11 @@ from gompfs.cli.parameters import archive_argument, opened, paths_argument
 from gompfs.errors import display_path
 
 
-@click.command("remove")
+@command("remove")
 @archive_argument
 @paths_argument(required=True)
 @with_options(COMMENT_OPTIONS)
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+@option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def remove_command(archive: str, paths: tuple[str, ...], *, comment: str, quiet: bool) -> None:
     """Remove each PATH from ARCHIVE.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from gompfs.cli.application import leave_on_sigterm
+from gompfs.cli.command_line import PATH, Choice, argument, command, option
 from gompfs.cli.packing import (
     CHECK_OPTIONS,
     CODEC_OPTIONS,
@@ -23,19 +22,19 @@ from gompfs.cli.parameters import archive_argument, engine_option, jobs_option, 
 from gompfs.model import WORD_RULES
 
 
-@click.command("repack")
+@command("repack")
 @archive_argument
-@click.argument("target", type=click.Path())
-@click.option("-f", "--force", is_flag=True, help="Replace TARGET if it exists and is an archive.")
-@click.option(
+@argument("target", type=PATH)
+@option("-f", "--force", is_flag=True, help="Replace TARGET if it exists and is an archive.")
+@option(
     "-b",
     "--block-size",
     metavar="SIZE",
-    callback=parse_size_option,
+    parse=parse_size_option,
     help="Size of the units that decompress independently: a power of two from 16K to 1M. Default: as in ARCHIVE.",
 )
 @with_options([*CODEC_OPTIONS, *DICTIONARY_OPTIONS, jobs_option])
-@click.option("--words", type=click.Choice(WORD_RULES), help=f"{WORDS_HELP} Default: as in ARCHIVE.")
+@option("--words", type=Choice(WORD_RULES), help=f"{WORDS_HELP} Default: as in ARCHIVE.")
 @with_options([*CHECK_OPTIONS, *COMMENT_OPTIONS, *QUIET_OPTIONS])
 @engine_option
 @json_option

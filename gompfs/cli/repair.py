@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from gompfs.cli.application import leave_on_sigterm
+from gompfs.cli.command_line import command, option
 from gompfs.cli.output import print_line
 from gompfs.cli.parameters import archive_argument
 from gompfs.errors import display_path
 
 
-@click.command("repair")
+@command("repair")
 @archive_argument
-@click.option("-n", "--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
-@click.option("--discard", is_flag=True, help="Do not save the bytes that are cut off.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+@option("-n", "--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
+@option("--discard", is_flag=True, help="Do not save the bytes that are cut off.")
+@option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def repair_command(archive: str, *, dry_run: bool, discard: bool, quiet: bool) -> None:
     """Repair the end of ARCHIVE after damage or an interrupted add.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from gompfs.cli.output import print_json, print_json_array, print_lines, write_bytes
 from gompfs.errors import OptionError
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.statistics.formats import Format, check_format, formatted
 from gompfs.statistics.records import records
 

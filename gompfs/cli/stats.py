@@ -7,13 +7,11 @@ import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import click
-from click.shell_completion import CompletionItem
-
 from gompfs.cli.cluster import DASK, archives_and_name, dask_option, print_statistic_of_cluster
+from gompfs.cli.command_line import PATH, Choice, IntegerRange, argument, command, option
 from gompfs.cli.grep_targets import is_archive, target_of
 from gompfs.cli.output import print_json, write_bytes
-from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
+from gompfs.cli.parameters import archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.statistic_output import OutputForm, output_form, print_report
 from gompfs.cli.stats_in_mount import (
     NeedsArchiveError,
@@ -43,7 +41,8 @@ from gompfs.statistics.tasks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from gompfs.archive import Archive
     from gompfs.cli.grep_targets import Target
@@ -93,32 +92,30 @@ the paths of files begin with the path of their archive.
 """
 
 
-def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in [*NAMES, _LIST] if name.startswith(incomplete)]
+def _complete_name(_given: Mapping[str, Any], incomplete: str) -> list[str]:
+    return [name for name in [*NAMES, _LIST] if name.startswith(incomplete)]
 
 
-@click.command("stats", help=_help())
+@command("stats", help=_help)
 @archive_argument
-@click.argument("name", default=_LIST, shell_complete=_complete_name)
-@click.argument("documents", metavar="[DOCUMENT]...", nargs=-1, type=click.Path())
-@click.option(
-    "--file", "path", metavar="PATH", shell_complete=complete_entry, help="Compute the statistic of the file PATH only."
-)
-@click.option(
+@argument("name", default=_LIST, complete=_complete_name)
+@argument("documents", metavar="[DOCUMENT]...", several=True, required=False, type=PATH)
+@option("--file", "path", metavar="PATH", complete=complete_entry, help="Compute the statistic of the file PATH only.")
+@option(
     "--top",
-    type=IntegerRange(min=1),
+    type=IntegerRange(1),
     metavar="N",
     help="Print the first N lines; in term_vector and tfidf (default 10), the first N words of each file; "
     "in ranked_inverted_index, the first N files of each n-gram; in overlap (default 10), N files of each document.",
 )
-@click.option(
+@option(
     "--n",
     "ngram_length",
     type=IntegerRange(1, MAX_SEARCHED_LENGTH),
     metavar="N",
     help=f"Length of the n-grams, in words: {_ngram_lengths()}.",
 )
-@click.option(
+@option(
     "--field",
     "fields",
     metavar="NAME",
@@ -126,10 +123,10 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
     help=f"For overlap: the field of a line of JSON that has the text of the document; default {DEFAULT_FIELD}. "
     "May be repeated: the texts are joined.",
 )
-@click.option(
+@option(
     "--format",
     "form",
-    type=click.Choice([form.value for form in Format]),
+    type=Choice([form.value for form in Format]),
     help="text, the default; jsonl: the values of --json, one per line; arrow or parquet: a flat table. These two need "
     "pyarrow.",
 )

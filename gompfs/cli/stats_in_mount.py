@@ -10,10 +10,10 @@ import errno
 import os
 import stat
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from gompfs.cli.grep_targets import is_archive
 from gompfs.errors import EntryNotFoundError, EntryTypeError, MountError, StatsUnavailableError, display_path
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.statistics.report import FirstLines, Report
 from gompfs.statistics.tasks import NAMES_OF_FILE, OF_FILE_DIRECTORY
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-import click
+from gompfs.cli.command_line import NoSuchOptionError, UsageError
 
 _NOT_AN_ARCHIVE = ": not a gompfs archive"
 _LEAST_LIKENESS = 0.7
@@ -46,14 +46,13 @@ def unknown_command(name: str, commands: Iterable[str]) -> str:
     return f"No such command {name!r}.{_did_you_mean(close)}"
 
 
-def usage_message(error: click.UsageError) -> str:
-    """Returns the message of a usage error on one line, without a period. Names options that are like a wrong one."""
-    message = error.format_message()
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        names = [name for param in error.ctx.command.params for name in (*param.opts, *param.secondary_opts)]
-        close = _close(error.option_name, [name for name in names if name.startswith("--")])
-        message = f"No such option {error.option_name!r}.{_did_you_mean(close)}"
-    return " ".join(message.split()).rstrip(".")  # click separates choices with tabs
+def usage_message(error: UsageError) -> str:
+    """Returns the message of a usage error without a period. Names options that are like a wrong one."""
+    if not isinstance(error, NoSuchOptionError) or error.command is None:
+        return str(error).rstrip(".")
+    names = [name for option in error.command.options for name in (*option.names, *option.opposites)]
+    close = _close(error.name, [name for name in names if name.startswith("--")])
+    return f"No such option {error.name!r}.{_did_you_mean(close)}".rstrip(".")
 
 
 def with_advice(message: str) -> str:

@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
+from gompfs.cli.command_line import PATH, IntegerRange, NumberRange, argument, command, option
 from gompfs.cli.output import human_duration, human_size, make_table, print_table
-from gompfs.cli.parameters import IntegerRange, MountPoint, NumberRange
 from gompfs.errors import display_path
 
 if TYPE_CHECKING:
@@ -25,17 +23,17 @@ _UNKNOWN = "-"
 _DECODERS = ("cpu", "gpu")
 
 
-@click.command("top")
-@click.argument("mountpoints", metavar="[MOUNTPOINT...]", nargs=-1, type=MountPoint())
-@click.option(
+@command("top")
+@argument("mountpoints", metavar="[MOUNTPOINT...]", several=True, required=False, type=PATH)
+@option(
     "--interval",
-    type=NumberRange(min=1),
+    type=NumberRange(1),
     default=2.0,
     show_default=True,
     metavar="SECONDS",
     help="Time between refreshes.",
 )
-@click.option("--count", type=IntegerRange(min=1), metavar="N", help="Exit after N refreshes.")
+@option("--count", type=IntegerRange(1), metavar="N", help="Exit after N refreshes.")
 def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | None) -> None:
     """Show the activity of mounts until interrupted.
 

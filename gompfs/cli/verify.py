@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gompfs.cli.application import EXIT_FAILURE
+from gompfs.cli.command_line import command, option
 from gompfs.cli.output import human_size, print_json, print_line
 from gompfs.cli.parameters import archive_argument, engine_option, jobs_option, json_option, opened
 from gompfs.cli.progress import progress_bar
@@ -19,14 +18,13 @@ if TYPE_CHECKING:
     from gompfs.verify import Damage, VerifyReport
 
 
-@click.command("verify")
+@command("verify")
 @archive_argument
-@click.option("-q", "--quiet", is_flag=True, help="Print only damage and problems.")
+@option("-q", "--quiet", is_flag=True, help="Print only damage and problems.")
 @jobs_option
 @engine_option
 @json_option
-@click.pass_context
-def verify_command(ctx: click.Context, archive: str, *, quiet: bool, jobs: int, engine: str, as_json: bool) -> None:
+def verify_command(archive: str, *, quiet: bool, jobs: int, engine: str, as_json: bool) -> int:
     """Check all blocks of ARCHIVE and every rule of the format.
 
     Decodes all blocks and compares them with their checksums. Prints a line for each block that is damaged, or that
@@ -47,8 +45,7 @@ def verify_command(ctx: click.Context, archive: str, *, quiet: bool, jobs: int, 
         print_json(_as_json(archive, report))
     else:
         _print_report(archive, report, quiet)
-    if not report.is_sound:
-        ctx.exit(EXIT_FAILURE)
+    return 0 if report.is_sound else EXIT_FAILURE
 
 
 def _as_json(archive: str, report: VerifyReport) -> dict[str, Any]:

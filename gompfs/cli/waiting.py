@@ -6,9 +6,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from gompfs.cli.output import human_duration
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.statistics.report import Report
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from typing import NamedTuple
 
 from gompfs.codec.codecs import Codec
 from gompfs.codec.constants import (
@@ -15,6 +14,7 @@ from gompfs.codec.constants import (
     TADOC_MAX_OVERHEAD,
 )
 from gompfs.errors import ArchiveFormatError
+from gompfs.light_types import NamedTuple
 
 BLOCK_MAGIC = b"GBLK"
 BLOCK_ALIGNMENT = 16

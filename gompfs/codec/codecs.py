@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from gompfs.codec.constants import MAX_GROUP_SIZE_LOG2, MIN_GROUP_SIZE_LOG2
 from gompfs.errors import OptionError
+from gompfs.light_types import frozen
 
 MIN_BLOCK_SIZE = 1 << 14
 DEFAULT_BLOCK_SIZE = 1 << 16
@@ -45,7 +45,7 @@ class Codec(IntEnum):
         raise OptionError(f"unknown codec {label!r}; known codecs: {', '.join(codec.label for codec in cls)}")
 
 
-@dataclass(frozen=True)
+@frozen
 class CodecOptions:
     """The options of an encoder: the codec, the level (1 fastest to 8 smallest), and dependency elimination.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
 
 from gompfs.codec.block import BlockStatus, Buffer
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:  # NumPy is imported for types only
+    from typing import TypeAlias
+
     import numpy as np
     from numpy.typing import NDArray
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
 
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
+from gompfs.light_types import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # imported for types only: most uses of an engine need no accelerator
     from typing import TypeAlias

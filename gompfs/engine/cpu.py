@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
 
 from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
@@ -69,6 +69,6 @@ class CpuEngine:
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         with self.decode_work[self.name].batch(len(blocks), len(out)):
-            tables = cast("Sequence[SymbolTable | None] | None", symbols)
+            tables: Sequence[SymbolTable | None] | None = symbols  # type: ignore[assignment] # it opens no heads
             statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads, sizes, tables)
         return [_STATUSES[status] for status in statuses]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import cache
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from gompfs.engine.base import Engine
 from gompfs.errors import EngineUnavailableError, OptionError, pip_install
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gompfs.engine.gpu import GpuEngine
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from gompfs.options import GpuOptions
 
 ENGINE_NAMES = ("auto", "cpu", "gpu")
+
+
+def has_cupy() -> bool:
+    """Returns whether CuPy is installed."""
+    from importlib.machinery import PathFinder
+
+    return "cupy" in sys.modules or PathFinder.find_spec("cupy") is not None
 
 
 def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | None = None) -> Engine:
@@ -31,7 +38,7 @@ def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | No
         raise OptionError(f"unknown engine {name!r}; use one of {', '.join(ENGINE_NAMES)}, and gpu:NUMBER,...")
     if kind == "gpu":
         return _gpu_engine(devices, num_threads, gpu)
-    if kind == "auto" and find_spec("cupy") is not None:
+    if kind == "auto" and has_cupy():
         from gompfs.engine.auto import AutoEngine
 
         return AutoEngine(num_threads, gpu)
@@ -45,7 +52,7 @@ def select_device(number: int, engine: Engine, options: GpuOptions) -> Device:
 
     Raises EngineUnavailableError if it cannot be used.
     """
-    if find_spec("cupy") is None:
+    if not has_cupy():
         raise EngineUnavailableError(
             f"arrays on a GPU need CuPy: {pip_install('gpu-cuda13')}, or gpu-cuda12; or use device='cpu'"
         )
@@ -74,7 +81,7 @@ def _gpu_engine(devices: str, num_threads: int, options: GpuOptions | None) -> E
         raise OptionError(f"{devices!r} does not name CUDA devices; write gpu:0 or gpu:0,1") from None
     if len(set(numbers)) < len(numbers):
         raise OptionError(f"{devices!r} names a CUDA device twice")
-    if find_spec("cupy") is None:
+    if not has_cupy():
         raise EngineUnavailableError(
             f"the gpu engine needs CuPy: {pip_install('gpu-cuda13')}, or gpu-cuda12; or use --engine cpu"
         )

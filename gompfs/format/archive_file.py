@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from gompfs.errors import ArchiveFormatError
+from gompfs.light_types import Protocol
 
 
 class ArchiveFile(Protocol):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gompfs._native.index import merge_columns
 from gompfs.codec import BLOCK_ALIGNMENT, align
@@ -22,6 +21,7 @@ from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHe
 from gompfs.format.index_blocks import decode_columns, least_stored_size
 from gompfs.format.superblock import SUPERBLOCK_SIZE, Superblock
 from gompfs.format.trailer import MAX_CHANGES, NUM_COPIES, Footer, TrailerPosition
+from gompfs.light_types import NamedTuple
 
 
 class Newest(NamedTuple):

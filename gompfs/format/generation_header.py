@@ -6,10 +6,8 @@ for the position of the index; and with the position when everything else is on 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-from uuid import UUID
-
 from gompfs.format.record import Record
+from gompfs.light_types import NamedTuple
 
 GENERATION_HEADER_MAGIC = b"\x89GGENER\n"
 GENERATION_HEADER_SIZE = 64
@@ -26,16 +24,16 @@ class GenerationHeader(NamedTuple):
     """Begins generation 2 or a later one. The index has offset and size 0 while the generation is being written."""
 
     generation: int
-    uuid: UUID
+    uuid: bytes
     index_offset: int = 0
     index_size: int = 0
 
     def to_bytes(self) -> bytes:
         """Returns the 64 bytes that are stored in the file."""
-        return _RECORD.pack(self.generation, 0, self.uuid.bytes, self.index_offset, self.index_size, 0)
+        return _RECORD.pack(self.generation, 0, self.uuid, self.index_offset, self.index_size, 0)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> GenerationHeader:
         """Decode a header. Raises ArchiveFormatError if the bytes are not a valid header."""
         generation, _, uuid, index_offset, index_size, _ = _RECORD.unpack(raw)
-        return cls(generation, UUID(bytes=uuid), index_offset, index_size)
+        return cls(generation, uuid, index_offset, index_size)

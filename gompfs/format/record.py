@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 from xxhash import xxh3_64_intdigest
 
 from gompfs.errors import ArchiveFormatError
+from gompfs.light_types import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _CHECKSUM = struct.Struct("<Q")
 

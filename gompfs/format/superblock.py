@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-from uuid import UUID
-
 from gompfs.codec import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE
 from gompfs.errors import ArchiveFormatError, UnsupportedFormatError
 from gompfs.format.record import Record
+from gompfs.light_types import NamedTuple
 
 SUPERBLOCK_MAGIC = b"\x89GOMPFS\n"
 SUPERBLOCK_SIZE = 64
@@ -28,13 +26,19 @@ class Superblock(NamedTuple):
     """
 
     block_size: int
-    uuid: UUID
+    uuid: bytes
     index_offset: int
     index_size: int
 
+    @property
+    def uuid_text(self) -> str:
+        """The UUID as people write it."""
+        digits = self.uuid.hex()
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
     def to_bytes(self) -> bytes:
         """Returns the 64 bytes that are stored in the file."""
-        return _RECORD.pack(FORMAT_VERSION, self.block_size, self.uuid.bytes, self.index_offset, self.index_size, 0)
+        return _RECORD.pack(FORMAT_VERSION, self.block_size, self.uuid, self.index_offset, self.index_size, 0)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Superblock:
@@ -45,4 +49,4 @@ class Superblock(NamedTuple):
         power_of_two = block_size & (block_size - 1) == 0
         if not (MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE and power_of_two):
             raise ArchiveFormatError("the superblock has an impossible block size")
-        return cls(block_size, UUID(bytes=uuid), index_offset, index_size)
+        return cls(block_size, uuid, index_offset, index_size)

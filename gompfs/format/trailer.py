@@ -7,12 +7,10 @@ footer. So a reader never searches, and bytes inside packed files are never take
 
 from __future__ import annotations
 
-from typing import NamedTuple
-from uuid import UUID
-
 from gompfs.codec import BLOCK_ALIGNMENT, align
 from gompfs.errors import ArchiveFormatError, UnsupportedFormatError
 from gompfs.format.record import Record
+from gompfs.light_types import NamedTuple
 
 FOOTER_MAGIC = b"GOMPEND2"
 FOOTER_SIZE = 96
@@ -68,7 +66,7 @@ class Footer(NamedTuple):
 
     generation: int
     copy: int
-    uuid: UUID
+    uuid: bytes
     start: int
     index_offset: int
     index_size: int
@@ -83,7 +81,7 @@ class Footer(NamedTuple):
         return _RECORD.pack(
             self.generation,
             self.copy,
-            self.uuid.bytes,
+            self.uuid,
             self.start,
             self.index_offset,
             self.index_size,
@@ -98,7 +96,7 @@ class Footer(NamedTuple):
     def from_bytes(cls, raw: bytes) -> Footer:
         """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
         generation, copy, uuid, *fields, num_changes, features = _RECORD.unpack(raw)
-        footer = cls._make((generation, copy, UUID(bytes=uuid), *fields, num_changes, features))
+        footer = cls._make((generation, copy, uuid, *fields, num_changes, features))
         is_possible = generation > num_changes <= MAX_CHANGES and copy < NUM_COPIES and footer.columns_size > 0
         if not is_possible:
             raise ArchiveFormatError("it has impossible fields")

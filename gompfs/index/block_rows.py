@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import Any
 
 from gompfs._native.codec import are_possible_block_sizes
 from gompfs._native.index import consecutive_offsets, uncompressed_sizes
 from gompfs.codec.block import BLOCK_ALIGNMENT
 from gompfs.index.schema import SECTION_COLUMNS, SEGMENT_COLUMNS
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import BlockTable, PartKind, Parts, Section, Segment
 
-Query = Callable[..., list[tuple[Any, ...]]]
+if TYPE_CHECKING:
+    from typing import Any
+
+    Query = Callable[..., list[tuple[Any, ...]]]
 
 
 class BlockRowError(ValueError):

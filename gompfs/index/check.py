@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
 
 from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import CorruptIndexError, display_path
+from gompfs.light_types import TYPE_CHECKING, NamedTuple
 from gompfs.model import (
     DICTIONARY_SECTION,
     MAX_COMMAND_SIZE,
@@ -25,7 +25,11 @@ from gompfs.model import (
     first_problems,
 )
 
-Query = Callable[..., list[tuple[Any, ...]]]
+if TYPE_CHECKING:
+    from typing import Any
+
+    Query = Callable[..., list[tuple[Any, ...]]]
+
 
 _MAX_ROWS = 1 << 16
 _IS_DIRECTORY = "mode & 61440 = 16384"

@@ -9,13 +9,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
 
 from gompfs._native.index import image_of, write_image_of
 from gompfs.codec.block import Buffer
 from gompfs.errors import CorruptIndexError
 from gompfs.forks import ForkLock
 from gompfs.index.schema import tables
+from gompfs.light_types import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import IO, Any
 
 # The exceptions that sqlite3 raises for values that it cannot hold or return.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from gompfs._native.index import FileRows, integer_rows
 from gompfs.codec.block import Buffer
@@ -14,6 +13,7 @@ from gompfs.index.check import check_to_extend, find_problems
 from gompfs.index.image import IndexImage
 from gompfs.index.packed_rows import EXTENTS
 from gompfs.index.schema import INODE_COLUMNS
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import (
     ACCESS_ACL,
     MAX_INO,
@@ -30,6 +30,9 @@ from gompfs.model import (
     Section,
     Segment,
 )
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _ANY, _ANY_32 = (1 << 63) - 1, (1 << 32) - 1
 _LIMITS = ((1, 0xFFFF), (2, _ANY_32), (3, _ANY_32), (4, _ANY), (6, _ANY_32), (7, _ANY))

@@ -151,7 +151,7 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def ukey(self, path: str) -> str:
         """Returns a key that changes whenever the content of the file changes."""
         archive = self.files.archive
-        return f"{archive.superblock.uuid}-{archive.footer.generation}-{self._inode(path).ino}"
+        return f"{archive.superblock.uuid_text}-{archive.footer.generation}-{self._inode(path).ino}"
 
     def _inode(self, path: str) -> Inode:
         return self.files.inode(self._strip_protocol(path))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
+
+from gompfs.light_types import NamedTuple
 
 _VERSION = 2
 _HEADER, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")

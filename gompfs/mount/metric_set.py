@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from gompfs.light_types import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 Labels = Mapping[str, str]
 Samples = dict[str, list[tuple[dict[str, str], float]]]

@@ -33,7 +33,7 @@ def metrics(archive: Archive, served: ServedArchive, answering: Answering) -> Me
     facts = {
         "version": __version__,
         "archive": display_path(archive.path),
-        "uuid": str(archive.superblock.uuid),
+        "uuid": archive.superblock.uuid_text,
         "generation": str(archive.footer.generation),
         "engine": archive.engine.name,
         "pid": str(os.getpid()),

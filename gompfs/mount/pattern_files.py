@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import ROOT_INO
 from gompfs.statistics.report import Report
 

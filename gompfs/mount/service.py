@@ -8,10 +8,9 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gompfs.errors import GompfsError, MountError, OptionError, display_path
+from gompfs.light_types import TYPE_CHECKING, replaced
 from gompfs.mount.system.crash_watcher import CrashWatcher
 from gompfs.mount.system.kernel_tuning import set_read_ahead
 from gompfs.mount.system.mount_table import resolve_mountpoint
@@ -39,7 +38,7 @@ def mount_archives(
     archive that cannot be read, MountError if mounting fails.
     """
     if options.log is not None:
-        options = replace(options, log=os.path.abspath(options.log))
+        options = replaced(options, log=os.path.abspath(options.log))
     archives = [archive if is_url(archive) else os.path.abspath(archive) for archive in archives]
     mountpoint = resolve_mountpoint(mountpoint)
     if foreground:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import BinaryIO
+
+from gompfs.light_types import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 _IN_MEMORY = 1 << 20
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from gompfs._native.fuse import ServedArchive
 from gompfs._native.search import limit_memory
 from gompfs.archive import Archive
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import ROOT_INO
 from gompfs.mount.metrics import metrics
 from gompfs.mount.pattern_files import PATTERN_DIRECTORIES, PatternReport, is_pattern_file

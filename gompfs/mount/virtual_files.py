@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.spool import Spool
 

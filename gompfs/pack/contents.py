@@ -12,7 +12,6 @@ import hashlib
 import os
 import tempfile
 from array import array
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -23,6 +22,7 @@ from gompfs.engine import Engine
 from gompfs.errors import display_path
 from gompfs.index.writer import IndexWriter
 from gompfs.index.written_blocks import WrittenBlocks
+from gompfs.light_types import replaced
 from gompfs.model import WORD_SECTION, Extent, WrittenPart
 from gompfs.options import PackOptions
 from gompfs.pack.archived_contents import ArchivedContents
@@ -208,7 +208,7 @@ class ContentWriter:
             self.warnings.append(f"the GPU encoded {num_wrong} blocks wrongly; the CPU encoded them again")
 
     def _write_words(self, segment: int, words: bytes) -> None:
-        codec = replace(self._options.data_codec(), dependency_elimination=False)
+        codec = replaced(self._options.data_codec(), dependency_elimination=False)
         # Words that share long prefixes with their neighbours may be too many for compressed blocks.
         for options in (codec, CodecOptions(Codec.STORED)):
             section = self._section(options)

@@ -7,7 +7,7 @@ first segment. What is added later uses the same dictionary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gompfs._native.codec import Dictionary, decode_blocks
 from gompfs._native.codec import choose_dictionary as find_repeated
@@ -17,6 +17,7 @@ from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
 from gompfs.format import ArchiveFile
+from gompfs.light_types import replaced
 from gompfs.model import Section, is_dictionary
 from gompfs.options import PackOptions
 from gompfs.pack.stream import SAMPLE_SIZE
@@ -75,7 +76,7 @@ def choose_dictionary(content: Sequence[memoryview], options: PackOptions, engin
 
 def _saving(text: bytes, dictionary: Dictionary, options: PackOptions, engine: Engine) -> int:
     """Returns how many bytes smaller the blocks of `text` are with the dictionary."""
-    codec = replace(options.data_codec(), level=min(options.level, DEFAULT_LEVEL))
+    codec = replaced(options.data_codec(), level=min(options.level, DEFAULT_LEVEL))
     without, with_it = (
         sum(block.compressed_size for block in engine.encode_blocks(text, options.block_size, codec, each))
         for each in (None, dictionary)

@@ -6,17 +6,17 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from gompfs.codec.block import Buffer
 from gompfs.engine import Engine
 from gompfs.errors import PackError
 from gompfs.format import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
 from gompfs.index.written_blocks import WrittenBlocks
+from gompfs.light_types import replaced
 from gompfs.model import DICTIONARY_SECTION, Generation
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
@@ -163,7 +163,7 @@ def _write_archive(
 def _write_first_index(writer: BlockWriter, columns: Buffer, ends: list[int], options: PackOptions) -> Superblock:
     """Write the trailers of a new archive. Returns its superblock."""
     writer.digest.update(columns)
-    superblock = Superblock(options.block_size, UUID(bytes=writer.digest.digest()), index_offset=0, index_size=0)
+    superblock = Superblock(options.block_size, writer.digest.digest(), index_offset=0, index_size=0)
     stored = store_index(columns, ends)
     position = write_trailers(writer, stored, superblock, generation=1, start=0, previous_footer=0)
     return superblock._replace(index_offset=position.index_offset, index_size=position.index_size)
@@ -189,7 +189,7 @@ def add_to_archive(
     with new_generation(archive, check=options.check, num_threads=engine.num_threads) as grown:
         _skip_inode(sources, grown.status)
         words = grown.base.meta.get("words", options.words)
-        options = replace(options, words=words)
+        options = replaced(options, words=words)
         dictionary = read_dictionary(grown.file, grown.base.sections)
         archived = ArchivedFiles(grown.base)
         if not options.checksum:

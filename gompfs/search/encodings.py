@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from gompfs.errors import OptionError
+from gompfs.light_types import NamedTuple
 
 _NONE = 0
 _LEAD = 0x200000

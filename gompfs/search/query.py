@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gompfs.errors import OptionError
+from gompfs.light_types import TYPE_CHECKING, NamedTuple, frozen
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from gompfs._native.search import Matcher
 
 _UNLIMITED = (1 << 63) - 1
@@ -42,9 +43,16 @@ class Option(NamedTuple):
     """Makes the value of the field of what the user gives. Raises OptionError and OSError."""
 
 
+class _Declared(NamedTuple):
+    """A field with its default and how it is an option, before SearchQuery is made."""
+
+    default: Any
+    option: Option
+
+
 def _option(default: Any, *names_and_help: str, **more: Any) -> Any:
     *short, text = names_and_help
-    return field(default=default, metadata={"option": Option(text, "".join(short), **more)})
+    return _Declared(default, Option(text, "".join(short), **more))
 
 
 def _flag(*names_and_help: str, **more: Any) -> Any:
@@ -71,6 +79,19 @@ def _switch(default: bool, *names_and_help: str, opposite: tuple[str, str]) -> A
     return _option(default, *names_and_help, kind="switch", opposite=opposite, is_for_output=True)
 
 
+OPTIONS: dict[str, Option] = {}
+"""How the fields of SearchQuery are options, by their names."""
+
+
+def _with_options(query: type[SearchQuery]) -> type[SearchQuery]:
+    """Fills OPTIONS, and leaves the defaults in the class."""
+    for name, declared in list(vars(query).items()):
+        if isinstance(declared, _Declared):
+            OPTIONS[name] = declared.option
+            setattr(query, name, declared.default)
+    return query
+
+
 def _read_ignore_file(path: str | bytes) -> tuple[bytes, bytes]:
     """Returns the name and the content of a file with ignore rules."""
     with open(path, "rb") as file:
@@ -86,7 +107,8 @@ def _read_sort(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True)
+@frozen
+@_with_options
 class SearchQuery:
     """What to search for, and what to return. The options have ripgrep's meanings."""
 
@@ -212,10 +234,6 @@ class SearchQuery:
             "ignores_byte_order": self.encoding == "none",
             "type_glob": type_globs(self.type, self.type_not),
         }
-
-
-OPTIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fields(SearchQuery) if each.metadata}
-"""How the fields are options, by their names."""
 
 
 def query_of(patterns: Iterable[str | bytes], options: Mapping[str, Any]) -> SearchQuery:

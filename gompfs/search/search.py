@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs._native.search import Cancellation, Matcher, PatternError, Search, SearchError, SearchStoppedError
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError, OptionError, display_path
+from gompfs.light_types import TYPE_CHECKING, NamedTuple
 from gompfs.model import WORD_RULES
 from gompfs.search.query import SearchQuery
 from gompfs.search.search_memory import SearchMemory

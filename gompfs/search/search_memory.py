@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from gompfs.archive import Archive
 from gompfs.forks import call_in_child
+from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gompfs._native.blocks import BlockReader

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from gompfs.errors import display_path
 from gompfs.format import FORMAT_VERSION
+from gompfs.light_types import TYPE_CHECKING, NamedTuple
 from gompfs.statistics.grammar_cache import segments_with_grammars
 from gompfs.statistics.paths import escape_path
 from gompfs.statistics.report import FixedReport, Report
@@ -45,7 +44,7 @@ def _info_text(archive: Archive, mount: MountFacts | None, answering: Answering 
     num_inodes, size = archive.index.totals()
     facts: dict[str, object] = {
         "archive": display_path(archive.path),
-        "uuid": archive.superblock.uuid,
+        "uuid": archive.superblock.uuid_text,
         "format_version": FORMAT_VERSION,
         "generation": archive.footer.generation,
         "segments": len(archive.segments),

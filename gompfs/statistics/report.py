@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
 
+from gompfs.light_types import Protocol
 from gompfs.threads import default_threads
 
 _PIECES_PER_THREAD = 4

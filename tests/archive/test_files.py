@@ -295,7 +295,7 @@ def test_statistics(tmp_path: Path) -> None:
         assert {"file", "count"} == set(next(files.stats("phrase/to be")))
         (info,) = files.stats("info")
         assert info["entries"] == 21
-        assert info["uuid"] == str(files.archive.superblock.uuid)
+        assert info["uuid"] == files.archive.superblock.uuid_text
 
 
 @pytest.mark.parametrize("mode", ["zz", "", "rr", "rw", "b", "rbt", "+"])

@@ -219,7 +219,7 @@ def test_a_header_of_another_generation_or_archive(added: Path) -> None:
     content = bytearray(added.read_bytes())
     start = links_of(added)[-1].start
     header = GenerationHeader.from_bytes(content[start : start + GENERATION_HEADER_SIZE])
-    for forged in (header._replace(generation=4), header._replace(uuid=UUID(int=7))):
+    for forged in (header._replace(generation=4), header._replace(uuid=UUID(int=7).bytes)):
         content[start : start + GENERATION_HEADER_SIZE] = forged.to_bytes()
         added.write_bytes(content)
         with Archive(added) as archive:
@@ -380,7 +380,7 @@ class TestIndexBlocks:
 
 def test_a_chain_of_many_generations(tmp_path: Path) -> None:
     """50,000 headers are followed in little time, and all footers are missing."""
-    uuid = UUID(int=5)
+    uuid = UUID(int=5).bytes
     position = TrailerPosition(64, 16)
     content = bytearray(Superblock(16384, uuid, *position).to_bytes())
     for number in range(2, 50_000):

@@ -32,7 +32,7 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         return None
 
     if is_fake:
-        monkeypatch.setattr(selection, "find_spec", lambda _: None)  # no other engine uses the stand-in
+        monkeypatch.setattr(selection, "has_cupy", lambda: False)  # no other engine uses the stand-in
     with cupy_on_host() if is_fake else nullcontext():
         make()
         yield Place("cuda:0" if is_fake else request.param, make)

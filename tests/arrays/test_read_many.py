@@ -362,6 +362,6 @@ def test_another_engine(archives: dict[str, Path], contents: dict[str, bytes]) -
 
 
 def test_without_a_gpu(archives: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "find_spec", lambda _: None)
+    monkeypatch.setattr(selection, "has_cupy", lambda: False)
     with gompfs.open(archives["bit"]) as files, pytest.raises(gompfs.EngineUnavailableError, match="CuPy"):
         files.read_many(["text/3000"], "cuda:0")

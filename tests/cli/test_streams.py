@@ -164,7 +164,7 @@ def test_messages_have_paths_as_they_were_typed(gompfs, archive):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("completion",), "Choose from: bash, zsh, fish. See"),
+        (("completion",), "Missing argument '{bash|zsh|fish}'. See"),
         (("bench", "--seconds", "x", "a.gomp"), "'x' is not a number of at least 0."),
         (("bench", "--seconds", "-1", "a.gomp"), "'-1' is not a number of at least 0."),
         (("pack", "--level", "0", "tree", "a.gomp"), "'0' is not a whole number from 1 to 8."),

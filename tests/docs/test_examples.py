@@ -12,13 +12,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 from documents import ROOT, comparable
 from session import environment as session_environment
 from session import run_session
 
-from gompfs.cli.application import COMMAND_MODULES, application
+from gompfs.cli.application import COMMAND_MODULES, command_named
 from gompfs.options import MountOptions
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -155,16 +154,11 @@ def invocations(page: Path) -> Iterator[list[str]]:
                 yield arguments[:end]
 
 
-def command_named(name: str) -> click.Command:
-    command = application.get_command(click.Context(application), name)
-    assert command is not None, name
-    return command
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_and_options_exist(page: Path) -> None:
     for name, *arguments in invocations(page):
-        known = {option for parameter in command_named(name).params for option in (*parameter.opts, "-h", "--help")}
+        options = command_named(name).options
+        known = {"-h", "--help", *(each for option in options for each in (*option.names, *option.opposites))}
         used = [argument for argument in arguments if argument.startswith("-") and argument != "-"]
         assert set(used) <= known, (name, arguments)
         for position, argument in enumerate(arguments):

@@ -56,7 +56,7 @@ class ArchiveBuilder:
     parts: list[StoredPart] = field(default_factory=list)
     sections: dict[str, list[tuple[bytes, int]]] = field(default_factory=dict)
     statements: list[str] = field(default_factory=list)
-    uuid: UUID = field(default_factory=lambda: UUID(int=1))
+    uuid: bytes = UUID(int=1).bytes
     block_size: int = BLOCK_SIZE
     meta: dict[str, str] = field(default_factory=lambda: {"words": "whitespace"})
     _inodes: list[tuple[object, ...]] = field(default_factory=list)

@@ -301,7 +301,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
         index_offset=position_of(archive()).index_offset + 8, index_size=position_of(archive()).index_size - 8
     ),
     "superblock-checksum": lambda: flipped(archive(), 56),
-    "generation-uuid": lambda: generation_with(lambda header: header._replace(uuid=UUID(int=2)).to_bytes()),
+    "generation-uuid": lambda: generation_with(lambda header: header._replace(uuid=UUID(int=2).bytes).to_bytes()),
     "generation-number": lambda: generation_with(lambda header: header._replace(generation=3).to_bytes()),
     "generation-checksum": lambda: generation_with(lambda header: flipped(header.to_bytes(), 60)),
     "generation-incomplete": lambda: generation_with(

@@ -77,7 +77,7 @@ def frame_lines(archive: Archive) -> list[str]:
     """Returns lines on the structure of an archive: generation, blocks, sections, and the holes of files."""
     superblock, footer = archive.superblock, archive.footer
     lines = [
-        f"superblock block_size={superblock.block_size} uuid={superblock.uuid}",
+        f"superblock block_size={superblock.block_size} uuid={superblock.uuid_text}",
         f"footer generation={footer.generation} changes={footer.num_changes}",
         *(f"generation {escaped(' '.join(map(str, note)).encode())}" for note in archive.index.generations()),
         *(f"meta {key}={value}" for key, value in sorted(archive.meta.items())),

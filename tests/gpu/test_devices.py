@@ -54,7 +54,7 @@ UseGpus = Callable[..., Gpus]
 def use_gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[UseGpus]:
     """Returns a function that makes stand-ins, with small shares."""
     monkeypatch.setattr(shares, "LEAST_SHARE", LEAST_SHARE)
-    monkeypatch.setattr(selection, "find_spec", lambda _: True)
+    monkeypatch.setattr(selection, "has_cupy", lambda: True)
     with ExitStack() as stack:
         yield lambda count, **limits: stack.enter_context(gpus_on_host(count, kernel_library(), **limits))
 

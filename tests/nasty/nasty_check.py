@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import statistics_oracle as oracle
@@ -24,6 +23,7 @@ import gompfs
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
 from gompfs.engine import select_engine
+from gompfs.light_types import replaced
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, add_to_archive, open_source, pack_archive
 from gompfs.repack import repack_archive
@@ -95,7 +95,7 @@ class Check:
         self._tree.write(source, self._tree.added)
         options = self._options()
         if options.dictionary_size is not None:
-            options = replace(options, dictionary_size=None)
+            options = replaced(options, dictionary_size=None)
         self._check_report(add_to_archive(self._archive, [open_source(source)], options, engine=select_engine("cpu")))
         self._tree.write(self._root, self._tree.added)
 

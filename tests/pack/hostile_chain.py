@@ -7,7 +7,6 @@ import sqlite3
 import stat
 from dataclasses import dataclass
 from importlib import resources
-from uuid import UUID
 
 from column_groups import columns_of_image
 from oracle.block import build_block
@@ -39,7 +38,7 @@ class HostileChain:
 
 
 def hostile_chain(
-    size: int, archive_offset: int, uuid: UUID, *, first: int = 1, start: int = 0, previous_footer: int = 0
+    size: int, archive_offset: int, uuid: bytes, *, first: int = 1, start: int = 0, previous_footer: int = 0
 ) -> HostileChain:
     """Returns `size` bytes with two generations of an attacker, who knows the archive to which the file is added.
 

@@ -24,7 +24,6 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import UUID
 
 if __name__ == "__main__":
     import tests.rooms  # noqa: F401
@@ -90,7 +89,7 @@ class Campaign:
         """Makes the archive before, the attacker's file, and an archive of the second tree."""
         self._run("pack", "-q", "--codec", "stored", self._first, self._before)
         with open(self._before, "rb") as file:
-            uuid = UUID(bytes=file.read(SUPERBLOCK_SIZE)[16:32])
+            uuid = file.read(SUPERBLOCK_SIZE)[16:32]
         size = self._before.stat().st_size
         start = align(size, GENERATION_HEADER_SIZE)
         place = payload_offset(start + GENERATION_HEADER_SIZE)

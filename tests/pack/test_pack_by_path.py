@@ -6,7 +6,6 @@ import inspect
 import os
 from pathlib import Path
 
-import click
 import pytest
 
 import gompfs
@@ -73,11 +72,11 @@ def test_the_target_stays_as_it_is_after_an_error(tmp_path: Path) -> None:
 
 def test_it_takes_what_the_command_takes(tmp_path: Path) -> None:
     """The names of the arguments are those of the options, but for those that are about output."""
-    options = {param.name for param in pack_command.params if isinstance(param, click.Option)}
+    options = {option.name for option in pack_command.options}
     names = {"dictionary": "dictionary_size", "no_check": "check"}
     for_output = {"quiet", "as_json"}
     arguments = set(inspect.signature(gompfs.pack_archive).parameters) - {"paths", "target"}
-    assert {names.get(name or "", name) for name in options - for_output} == arguments
+    assert {names.get(name, name) for name in options - for_output} == arguments
     (tmp_path / "tree").mkdir()
     for name in ("one", "two"):
         (tmp_path / "tree" / name).write_text("a text\n")

@@ -30,7 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Returns a function that runs an experiment by name, and returns the rows of its tables."""
     path = tmp_path / "text"
     path.write_bytes(TEXT)
-    monkeypatch.setattr(selection, "find_spec", lambda _: True)
+    monkeypatch.setattr(selection, "has_cupy", lambda: True)
     monkeypatch.setattr(shares, "LEAST_SHARE", BLOCK_SIZE)
     monkeypatch.setattr(tool_module("experiments.meters"), "_SECONDS_TO_WARM_UP", 0.0)
     monkeypatch.setattr(tool_module("experiments.nested"), "DEPTHS", (1, 4))

@@ -6,10 +6,10 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs._native.fuse import FuseServer, Listing, ReplyCache
 from gompfs.errors import GompfsError
+from gompfs.light_types import TYPE_CHECKING, NamedTuple
 from gompfs.model import Inode
 from gompfs.mount.failures import failures
 from gompfs.mount.fuse.directories import Directories

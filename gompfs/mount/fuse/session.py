@@ -11,10 +11,10 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from gompfs._native.fuse import answer_init
 from gompfs.errors import MountError
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.mount.fuse.fuse_options import NO_ACLS
 from gompfs.mount.fuse.kernel_mount import KernelMount
 from gompfs.mount.fuse.requests import RequestLoop

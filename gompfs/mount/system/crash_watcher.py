@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Self
 
 from gompfs.errors import MountError
+from gompfs.light_types import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
 
 _PIPE = 3  # the descriptor number of the pipe in the shell
 _WAIT = f'trap "" HUP INT TERM; cd /; read -r _ <&{_PIPE} || exec "$@" {_PIPE}<&-'

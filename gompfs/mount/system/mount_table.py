@@ -6,7 +6,8 @@ Nothing here accesses a mounted file system: one whose daemon hangs would never 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from gompfs.light_types import NamedTuple
 
 _TABLE = "/proc/self/mountinfo"
 _GOMPFS = "fuse.gompfs"

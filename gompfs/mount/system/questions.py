@@ -12,9 +12,14 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import TypeVar
 
-Mount = TypeVar("Mount", bound=Hashable)
+from gompfs.light_types import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Mount = TypeVar("Mount", bound=Hashable)
+
 Question = Callable[[], bytes]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

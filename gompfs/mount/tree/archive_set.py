@@ -16,18 +16,21 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Self
 
 from gompfs._native.blocks import StoredSizes
 from gompfs._native.fuse import FIRST_VIRTUAL, MAX_SNAPSHOTS, SNAPSHOT_SHIFT, NodeMapping, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import OptionError, display_path
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.tree.content import CACHE_SECONDS, Content, FileSystemSize, NodeOperations
 from gompfs.mount.tree.operations import Operations
 from gompfs.mount.tree.snapshots import warn
 from gompfs.mount.tree.tree import PRIVATE, STATS
 from gompfs.options import MountOptions
+
+if TYPE_CHECKING:
+    from typing import Self
 
 _PRIVATE_NODE = FIRST_VIRTUAL
 _STATS_NODE = FIRST_VIRTUAL + 1

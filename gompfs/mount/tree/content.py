@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
 
 from gompfs._native.blocks import StoredSizes
 from gompfs._native.fuse import NodeMapping, ReaderTable, ServedArchive
 from gompfs.archive import Archive
+from gompfs.light_types import TYPE_CHECKING, NamedTuple, Protocol
 from gompfs.model import Inode, PackedRows
 from gompfs.mount.virtual_content import VirtualContent
+
+if TYPE_CHECKING:
+    from typing import Self
 
 CACHE_SECONDS = 3600
 """How long the kernel caches names, attributes, and the absence of names: an archive never changes."""

@@ -14,15 +14,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
 
 from gompfs._native.fuse import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import ROOT_INO
 from gompfs.mount.tree.content import Content
 from gompfs.mount.tree.operations import Operations
 from gompfs.options import MountOptions
+
+if TYPE_CHECKING:
+    from typing import Self
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from gompfs.codec import (
@@ -361,6 +360,8 @@ def join_source(archives: Sequence[str], several: str | None) -> str:
 
 def split_source(source: str, several: str | None) -> list[str]:
     """Split a source name of join_source() into archives. Raises OptionError if a name is empty."""
+    import re
+
     archives = [source] if several is None else [name.replace("\\:", ":") for name in re.split(r"(?<!\\):", source)]
     if not all(archives):
         raise OptionError(f"an archive name is empty in {source!r}")
@@ -372,6 +373,8 @@ def parse_size(text: str, name: str = "size") -> int:
 
     Raises OptionError, which says that `name` is wrong.
     """
+    import re  # here, since reading an archive does not need it
+
     match = re.fullmatch(r"([+-]?[0-9]+)\s*([KMG]?)(?:I?B)?", text.strip(), re.ASCII | re.IGNORECASE)
     if match is None:
         raise OptionError(f"{name} must be a number of bytes, such as 65536, 64K or 1M, not {text!r}")

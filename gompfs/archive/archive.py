@@ -29,6 +29,7 @@ from gompfs.format import ArchiveFile, LocalFile, check_copies, find_newest, rea
 from gompfs.index.image import image_file
 from gompfs.index.reader import IndexReader
 from gompfs.light_types import TYPE_CHECKING
+from gompfs.log import Logger
 from gompfs.model import (
     Extent,
     Inode,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
     from gompfs._native.index import FileRows
     from gompfs.archive.announcements import Announcements
+
+log = Logger(__name__)
 
 _IMAGE_PIECE = 1 << 20
 
@@ -301,9 +304,6 @@ class Archive(Entries):
             for rows in self.index.stored_sizes():
                 sizes.add(rows)
         except (CorruptIndexError, ValueError) as error:
-            import logging  # takes 3 ms, too long for commands that only read
-
-            log = logging.getLogger(__name__)
             log.warning("%s: some files with holes are shown as if they had none: %s", self.path, error)
         return sizes
 

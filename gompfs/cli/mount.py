@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 
@@ -11,6 +10,7 @@ from gompfs.cli.command_line import PATH, UsageError, argument, command, option
 from gompfs.cli.parameters import check_engine_option, complete_engine
 from gompfs.errors import GompfsError, display_path
 from gompfs.light_types import TYPE_CHECKING, replaced
+from gompfs.log import shut_down
 from gompfs.options import MOUNT_OPTIONS, MountOption, MountOptions
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def mount_command(
     mount_archives(archives, mountpoint, options, foreground=foreground)
     if foreground:
         # C++ threads may still compute a statistic. Returning to an interpreter that shuts down, they would abort.
-        logging.shutdown()
+        shut_down()
         os._exit(0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import threading
 import time
@@ -18,13 +17,14 @@ from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
 from gompfs.forks import call_in_child
+from gompfs.log import Logger
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
     from gompfs.engine.base import PartSymbols
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 # Starting CUDA and compiling the kernels takes about this long, so the GPU starts only after this much CPU work.
 _SECONDS_BEFORE_START = 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -10,13 +9,14 @@ from weakref import WeakMethod
 
 from gompfs.engine.base import Engine
 from gompfs.errors import EngineUnavailableError
+from gompfs.log import Logger
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and the CPU decodes without NumPy
     from gompfs.gpu.accelerator import Accelerator, ResidentMemory
     from gompfs.gpu.device.arrays import ArrayDevice, TextDevice
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 # One CPU thread traverses a grammar of this many symbols in about a second.
 _SYMBOLS_OF_A_THREAD = 8_000_000

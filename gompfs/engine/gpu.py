@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakMethod
@@ -29,6 +28,7 @@ from gompfs.gpu.decode.text import GpuText
 from gompfs.gpu.device.cuda import CPUS_NEAR_DEVICES, KERNEL_MODULES, pinned_array
 from gompfs.gpu.device.spread import run_together
 from gompfs.gpu.encode.encoder import GpuEncoder, can_encode
+from gompfs.light_types import replaced
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class GpuEngine:
         self.batch_bytes = _BATCH_BYTES * len(devices)
         self.num_encode_batches = 2 * len(devices)
         # an archive is divided among the devices
-        options = replace(options, archive_size=-(-options.archive_size // len(devices)))
+        options = replaced(options, archive_size=-(-options.archive_size // len(devices)))
         try:
             self._devices = [Device(number, options, self.num_threads) for number in devices]
             for number in devices if len(devices) > 1 else ():

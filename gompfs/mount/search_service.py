@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
 import select
 import socket
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 import gompfs
 from gompfs.archive import Archive
 from gompfs.errors import EntryNotFoundError, GompfsError
+from gompfs.log import Logger
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gompfs.search.search import ArchiveSearch, SearchTotals
     from gompfs.search.search_memory import SearchMemory
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _SEARCHES_AT_ONCE = 4  # each uses all threads, and has tables of all files
 _MAX_CONNECTIONS = 16

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from gompfs.errors import GompfsError, MountError, OptionError, display_path
 from gompfs.light_types import TYPE_CHECKING, replaced
+from gompfs.log import Logger, set_up, set_up_with, shut_down
 from gompfs.mount.system.crash_watcher import CrashWatcher
 from gompfs.mount.system.kernel_tuning import set_read_ahead
 from gompfs.mount.system.mount_table import resolve_mountpoint
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gompfs.mount.fuse.session import Session
     from gompfs.mount.tree.content import Content
 
-log = logging.getLogger("gompfs")
+log = Logger("gompfs")
 
 _READY = b"+"
 
@@ -42,7 +42,7 @@ def mount_archives(
     archives = [archive if is_url(archive) else os.path.abspath(archive) for archive in archives]
     mountpoint = resolve_mountpoint(mountpoint)
     if foreground:
-        logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
+        set_up_with(_log_to_stderr)
         _run_service(archives, mountpoint, options)
         return
     check_mountpoint(mountpoint)
@@ -86,7 +86,7 @@ def _run_daemon(archives: Sequence[str], mountpoint: str, options: MountOptions,
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
-        _log_to_syslog()
+        set_up_with(_log_to_syslog)
         _log_to_file(options.log)
 
         def ready() -> None:
@@ -104,7 +104,7 @@ def _run_daemon(archives: Sequence[str], mountpoint: str, options: MountOptions,
         if not is_ready:
             os.write(pipe, os.fsencode(_describe(error)))
     finally:
-        logging.shutdown()
+        shut_down()
         os._exit(status)
 
 
@@ -114,24 +114,26 @@ def _describe(error: BaseException) -> str:
     return str(error)
 
 
-class _SyslogHandler(logging.Handler):
-    """Writes to syslog. Importing logging.handlers, which has such a handler, takes longer than mounting."""
+def _log_to_stderr() -> None:
+    import logging
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write one record."""
-        import syslog
-
-        priority = syslog.LOG_ERR if record.levelno >= logging.ERROR else syslog.LOG_INFO
-        if logging.INFO < record.levelno < logging.ERROR:
-            priority = syslog.LOG_WARNING
-        syslog.syslog(syslog.LOG_DAEMON | priority, self.format(record).replace("\0", "\\0"))
+    logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
 
 
 def _log_to_syslog() -> None:
+    """Log to syslog. The import of logging.handlers, which has a handler for it, takes longer than mounting."""
+    import logging
     import syslog
 
+    class SyslogHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            priority = syslog.LOG_ERR if record.levelno >= logging.ERROR else syslog.LOG_INFO
+            if logging.INFO < record.levelno < logging.ERROR:
+                priority = syslog.LOG_WARNING
+            syslog.syslog(syslog.LOG_DAEMON | priority, self.format(record).replace("\0", "\\0"))
+
     syslog.openlog("gompfs", syslog.LOG_PID, syslog.LOG_DAEMON)
-    logging.getLogger().addHandler(_SyslogHandler())
+    logging.getLogger().addHandler(SyslogHandler())
     logging.getLogger().setLevel(logging.INFO)
 
 
@@ -139,8 +141,10 @@ def _log_to_file(path: str | None) -> None:
     """Log to a file too, if there is one. Raises OSError if it cannot be opened."""
     if path is None:
         return
+    import logging
     from logging.handlers import WatchedFileHandler  # takes longer to import than mounting does
 
+    set_up()
     handler = WatchedFileHandler(path)
     handler.setFormatter(logging.Formatter(f"%(asctime)s gompfs[{os.getpid()}]: %(message)s"))
     logging.getLogger().addHandler(handler)

@@ -7,7 +7,6 @@ the permissions of the corresponding directories of the archive.
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 import threading
@@ -15,11 +14,12 @@ from collections.abc import Callable
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError
+from gompfs.log import Logger
 from gompfs.model import ACCESS_ACL, ROOT_INO, Inode
 from gompfs.mount.access_lists import everybody_may, mapped_acl
 from gompfs.options import MountOptions
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _OWNER, _GROUP, _OTHERS = 6, 3, 0  # right shift of the mode for each class of users
 _READ, _READ_AND_SEARCH = 4, 5

@@ -19,7 +19,6 @@ from __future__ import annotations
 import stat
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 from gompfs.archive import Archive
@@ -44,18 +43,19 @@ Permission = Callable[[Inode], Inode]
 """Sets the owner and mode of an inode (see StatsPermissions)."""
 
 
-@dataclass
 class VirtualNode:
     """A virtual file or directory. In a directory, `child` maps a name to a node id, and `names` lists names."""
 
-    plain: Inode
-    """The node id, type and times."""
-    permission: Permission
-    file: VirtualFile | None = None
-    entry: Inode | None = None
-    """The archive's entry that this one describes, if there is one."""
-    child: Callable[[bytes], int | None] = lambda _name: None
-    names: Callable[[], Sequence[bytes]] = tuple
+    def __init__(
+        self, plain: Inode, permission: Permission, file: VirtualFile | None = None, entry: Inode | None = None
+    ) -> None:
+        """`plain` has the node id, type and times; `entry` is the archive's entry that this one describes, if any."""
+        self.plain = plain
+        self.permission = permission
+        self.file = file
+        self.entry = entry
+        self.child: Callable[[bytes], int | None] = lambda _name: None
+        self.names: Callable[[], Sequence[bytes]] = tuple
 
     @cached_property
     def inode(self) -> Inode:

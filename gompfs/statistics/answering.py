@@ -7,14 +7,13 @@ answered it faster.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from gompfs.errors import GompfsError, StatsUnavailableError
+from gompfs.light_types import TYPE_CHECKING
+from gompfs.log import Logger
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from gompfs.statistics.gpu.resident_text import ResidentText
     from gompfs.statistics.report import Report
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _SECONDS_BEFORE_LOADING = 3.0
 """A GPU starts in about two seconds, and the words have to be read once more."""
@@ -32,12 +31,12 @@ CPU, GPU, RESIDENT = "cpu", "gpu", "gpu-resident"
 """The engine of an answer: the CPU; a GPU to which the words are brought for it; a GPU on which the words stay."""
 
 
-@dataclass
 class AnswerTimes:
     """The questions of one kind that one engine has answered, and the seconds until their first bytes were there."""
 
-    count: int = 0
-    seconds: float = 0.0
+    def __init__(self, count: int = 0, seconds: float = 0.0) -> None:
+        self.count = count
+        self.seconds = seconds
 
     @property
     def mean(self) -> float:
@@ -65,7 +64,7 @@ class Answering:
     def all_times(self) -> dict[tuple[str, str], AnswerTimes]:
         """Returns the times of the computed answers, by kind of question and engine."""
         with self._lock:
-            return {key: replace(times) for key, times in self._times.items()}
+            return {key: AnswerTimes(times.count, times.seconds) for key, times in self._times.items()}
 
     def describe_times(self) -> str:
         """Returns for each kind of question the engines that answered it and their mean times, as text for users."""

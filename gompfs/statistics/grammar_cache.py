@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
 
+from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import TEXT_KINDS, WORD_SECTION, Segment
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ service._serve = serve_and_write
 main()
 """
 _NOT_NEEDED = {"numpy", "sqlite_utils", "mfusepy", "rich", "asyncio", "ctypes", "subprocess", "concurrent.futures"}
-_NOT_NEEDED |= {"pathlib", "tempfile", "logging.handlers", "gompfs.text", "gompfs.gpu.device.arrays"}
+_NOT_NEEDED |= {"typing", "dataclasses", "inspect", "re", "logging"}
+_NOT_NEEDED |= {"pathlib", "tempfile", "gompfs.text", "gompfs.gpu.device.arrays"}
 _NOT_NEEDED |= {"gompfs.index.writer", "gompfs.statistics.tasks", "gompfs.statistics.content"}
 _NOT_NEEDED |= {"gompfs.statistics.gpu.device_counter"}
 

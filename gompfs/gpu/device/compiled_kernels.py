@@ -7,17 +7,17 @@ is not found, CuPy compiles when it is first used.
 
 from __future__ import annotations
 
-import logging
 import re
 from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
 
 from gompfs.gpu.device.kernel_sources import STANDARD, kernel_folder, read_source
+from gompfs.log import Logger
 
 _ARCHIVE_NAME = re.compile(r"sm_(\d+)\.zip")
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 def compiled_folder() -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -16,10 +15,11 @@ from numpy.typing import NDArray
 
 from gompfs.gpu.device.compiled_kernels import read_compiled
 from gompfs.gpu.device.kernel_sources import compile_options, read_source
+from gompfs.log import Logger
 
 PADDING = 256  # kernels may read this many bytes past the end of their input
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 def pinned_array(size: int) -> NDArray[np.uint8]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import stat
 import threading
 from collections.abc import Sequence
@@ -10,10 +9,11 @@ from collections.abc import Sequence
 from gompfs._native.blocks import StoredSizes
 from gompfs._native.fuse import Listing, ListingTable
 from gompfs.errors import GompfsError
+from gompfs.log import Logger
 from gompfs.model import Inode
 from gompfs.mount.tree.content import CACHE_SECONDS, Content
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _MAX_BYTES = 128 << 20  # limit for all cached listings; enough for 1.8 million entries
 _MIN_ENTRIES, _MAX_ENTRIES = 64, 1 << 14  # entries that one query reads from the index

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import functools
-import logging
 import os
 import signal
 import stat
@@ -20,6 +19,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from gompfs.errors import MountError
+from gompfs.log import Logger
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.failures import failures
 from gompfs.mount.fuse.errno_map import errno_of, is_expected
@@ -31,7 +31,7 @@ from gompfs.mount.tree.content import CACHE_SECONDS, Content
 from gompfs.mount.tree.operations import visible_xattrs
 from gompfs.options import MountOptions
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WAKE_UP = signal.SIGUSR1
@@ -191,7 +191,7 @@ def _answers(operation: Callable[..., Result]) -> Callable[..., Result]:
                 if not is_expected(error):
                     name = operation.__name__
                     failures.add(name, number, error)
-                    log.error("%s: %s", name, error, exc_info=log.isEnabledFor(logging.DEBUG))
+                    log.error("%s: %s", name, error, cause=error)
                 raise OSError(number, os.strerror(number)) from error
 
     return answer

@@ -7,7 +7,6 @@ counts how often each file is open.
 
 from __future__ import annotations
 
-import logging
 import mmap
 import os
 import stat
@@ -21,11 +20,12 @@ from typing import NamedTuple
 from gompfs._native.fuse import register_backing_file, unregister_backing_file
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError, display_path
+from gompfs.log import Logger
 from gompfs.model import Inode
 from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.system.memory_files import MemoryFiles
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _PART = 256 << 20  # bytes after which the decoder checks whether the mount ends
 _BATCHES_AT_ONCE = 2  # one is written while the other is decoded

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 from collections.abc import Callable, Sequence
 
 from gompfs._native.fuse import FuseServer, Listing, ReplyCache
 from gompfs.errors import GompfsError
 from gompfs.light_types import TYPE_CHECKING, NamedTuple
+from gompfs.log import Logger
 from gompfs.model import Inode
 from gompfs.mount.failures import failures
 from gompfs.mount.fuse.directories import Directories
@@ -21,7 +21,7 @@ from gompfs.mount.tree.operations import visible_xattrs
 if TYPE_CHECKING:
     from gompfs.mount.fuse.passthrough import OpenFile, PassthroughFiles
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _MAX_CACHED = 16 << 20  # bytes of cached replies
 
@@ -187,7 +187,7 @@ class _Handlers:
         number = errno_of(error)
         if not is_expected(error):
             failures.add(operation, number, error)
-            log.error("%s: %s", operation, error, exc_info=error if log.isEnabledFor(logging.DEBUG) else None)
+            log.error("%s: %s", operation, error, cause=error)
         return number
 
     def refused(self, number: int) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 
+from gompfs.log import Logger
 from gompfs.mount.system.mount_table import mount_at
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 def set_read_ahead(mountpoint: str, size: int) -> None:
@@ -26,5 +26,5 @@ def set_read_ahead(mountpoint: str, size: int) -> None:
     except OSError as error:
         if error.errno not in (errno.ENODEV, errno.ENOENT):  # unmounted meanwhile
             # Only root may change the setting: other users get no message for each of their mounts.
-            level = logging.INFO if os.geteuid() == 0 else logging.DEBUG
-            log.log(level, "read-ahead stays at the kernel's default: %s", error)
+            tell = log.info if os.geteuid() == 0 else log.debug
+            tell("read-ahead stays at the kernel's default: %s", error)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 
-log = logging.getLogger(__name__)
+from gompfs.log import Logger
+
+log = Logger(__name__)
 
 
 def notify(**values: str) -> None:

@@ -8,7 +8,6 @@ The exception is the root, which has the same node id in all snapshots: the kern
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import threading
 from collections import OrderedDict
@@ -19,6 +18,7 @@ from gompfs._native.fuse import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError
 from gompfs.light_types import TYPE_CHECKING
+from gompfs.log import Logger
 from gompfs.model import ROOT_INO
 from gompfs.mount.tree.content import Content
 from gompfs.mount.tree.operations import Operations
@@ -27,7 +27,7 @@ from gompfs.options import MountOptions
 if TYPE_CHECKING:
     from typing import Self
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 _MAX_OLD = 4  # older snapshots that stay readable
 _OLD_CACHE_SIZE = 32 << 20

@@ -26,6 +26,8 @@
 #include "search/files/path_globs.h"
 #include "search/gpu/scan_table.h"
 #include "search/gpu/scanned_blocks.h"
+#include "search/grammar/grammar_scan.h"
+#include "search/grammar/line_automaton.h"
 #include "search/match/matcher.h"
 #include "search/match/search_memory.h"
 #include "text/part_heads.h"
@@ -166,6 +168,7 @@ class Search {
            const Roots& roots, const Options& options, unsigned num_threads,
            const Cancellation& cancellation)
         : cancellation_(cancellation),
+          reader_(reader),
           matcher_(matcher),
           options_(search_options_of(options, matcher)),
           files_(list_files(reader, rows, roots, options)),
@@ -181,15 +184,10 @@ class Search {
     void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size,
                     unsigned num_threads) {
         search_.use(heads, block_size);
-        search::FileFilter filter(matcher_.required().sets, static_cast<WordRule>(word_rule));
-        if (filter.is_useless() || needs_all_files()) {
-            return;
+        const auto rule = static_cast<WordRule>(word_rule);
+        if (!scan_grammar(heads, rule, block_size, num_threads) && !needs_all_files()) {
+            skip_by_literals(heads, rule, block_size, num_threads);
         }
-        run([&] {
-            filter.read_heads(heads, block_size, files_, num_threads);
-            skipped_ =
-                files_.keep_if([&](const LayoutView& layout) { return filter.may_match(layout); });
-        });
     }
 
     py::List<nb::bytes> warnings() const {
@@ -255,6 +253,47 @@ class Search {
     }
 
   private:
+    // Scans the grammar. Returns false if there is no automaton for the pattern, or no need.
+    bool scan_grammar(PartHeads& heads, WordRule rule, std::uint64_t block_size,
+                      unsigned num_threads) {
+        using Goal = search::GrammarScan::Goal;
+        source_ = reader_.source();
+        // With --quiet, the search ends at the first match.
+        const bool counts = source_ && options_.needs_line_counts_only() && !options_.quiet;
+        const std::optional<search::Node> pattern = matcher_.line_pattern();
+        if (!pattern || (needs_all_files() && !counts)) {
+            return false;
+        }
+        auto automaton = search::make_line_automaton(*pattern, rule, options_.text);
+        if (!automaton) {
+            return false;
+        }
+        grammar_.emplace(std::move(*automaton), rule, heads, source_.get(), block_size,
+                         counts ? Goal::count : Goal::skip);
+        run([&] { grammar_->run(files_, num_threads); });
+        if (!needs_all_files()) {
+            skipped_ = files_.keep_if(
+                [&](const LayoutView& layout) { return grammar_->may_match(layout); });
+        }
+        if (counts) {
+            search_.use(*grammar_);
+        }
+        return true;
+    }
+
+    void skip_by_literals(PartHeads& heads, WordRule rule, std::uint64_t block_size,
+                          unsigned num_threads) {
+        search::FileFilter filter(matcher_.required().sets, rule);
+        if (filter.is_useless()) {
+            return;
+        }
+        run([&] {
+            filter.read_heads(heads, block_size, files_, num_threads);
+            skipped_ =
+                files_.keep_if([&](const LayoutView& layout) { return filter.may_match(layout); });
+        });
+    }
+
     // Runs work() as run_interruptibly does. Throws SearchStoppedError after the cancellation was
     // used; the threads of the search have ended then.
     template <typename Work>
@@ -308,11 +347,14 @@ class Search {
     }
 
     const Cancellation& cancellation_;
+    BlockReader& reader_;
     const search::Matcher& matcher_;
     const SearchOptions options_;
     search::FileList files_;
     ScanColumns columns_of_scan_;
     std::optional<search::ScannedBlocks> scanned_;
+    std::shared_ptr<BlockSource> source_;
+    std::optional<search::GrammarScan> grammar_;
     search::ArchiveSearch search_;  // uses all of these until it is destroyed
     // Files and bytes that were skipped, and those that only a scan has searched.
     std::pair<std::uint64_t, std::uint64_t> skipped_{0, 0}, searched_{0, 0};
@@ -357,8 +399,8 @@ void bind_search(nb::module_& module) {
              "long, SearchStoppedError, and ValueError if the rows contradict each other.")
         .def("skip_files", &Search::skip_files, nb::keep_alive<1, 2>(), "heads"_a, "word_rule"_a,
              "block_size"_a, "num_threads"_a,
-             "Leaves out files that cannot have a match, because no part of them has the words of "
-             "the pattern.\n\n"
+             "Leaves out files that cannot have a match, judged by the words of their parts; and "
+             "counts lines without reading files, if that is all that is asked.\n\n"
              "`word_rule` is an index of gompfs.model.WORD_RULES. Raises SearchStoppedError.")
         .def_prop_ro("warnings", &Search::warnings, "What is wrong with ignore files, each a line.")
         .def_prop_ro("needs_all_files", &Search::needs_all_files,

@@ -89,7 +89,8 @@ class BlockReader {
     // must ascend. `use_source` as in decode_into.
     void load(const std::vector<std::uint64_t>& numbers, unsigned num_threads, bool use_source);
 
-    // Whether blocks are decoded here, and not by a BlockDecoder.
+    // What decodes blocks; nullptr if it is a BlockDecoder.
+    std::shared_ptr<BlockSource> source();
     bool has_source() { return source() != nullptr; }
 
     std::uint64_t block_size() const { return block_size_; }
@@ -103,7 +104,6 @@ class BlockReader {
     std::atomic<std::uint64_t> num_misses = 0;  // blocks that were decoded for reads
 
   private:
-    std::shared_ptr<BlockSource> source();
     ReadFailure append_blocks(const StreamRead& read, ReadPieces& out);
     void append_zeros(std::uint64_t size, ReadPieces& out);
     ReadFailure find_or_load(std::uint64_t first, std::uint64_t end, std::int64_t ahead,

@@ -133,6 +133,27 @@ ReadFailure BlockSource::decode_each(
     return {};
 }
 
+bool BlockSource::for_each_stored(
+    std::uint64_t first, std::uint64_t end,
+    const std::function<bool(Bytes block, std::uint32_t uncompressed_size, bool is_last)>& take)
+    const {
+    if (segments_.empty() || end > segments_.back().end_block()) {
+        return false;
+    }
+    while (first < end) {
+        const std::vector<Position> positions = neighbours(first, end);
+        const Bytes run = read_run(positions);
+        for (const Position& position : positions) {
+            ++first;
+            if (!take(block_of(run, position, positions[0]), position.uncompressed_size,
+                      first == end)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 // Decodes a block into temporary memory, and copies the part that belongs to `out`.
 BlockStatus BlockSource::decode_part_into(std::uint64_t number, const Position& position,
                                           Bytes block, std::uint64_t stream_offset,

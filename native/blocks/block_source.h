@@ -29,6 +29,8 @@ struct StoredSegment {
     std::vector<std::uint64_t> archive_offsets;
     std::vector<std::uint32_t> compressed_sizes;
     std::vector<std::uint32_t> uncompressed_sizes;
+
+    std::uint64_t end_block() const { return first_block + archive_offsets.size(); }
 };
 
 // A block that was decoded, or nullptr and the reason.
@@ -70,6 +72,13 @@ class BlockSource {
         std::span<const std::uint64_t> numbers,
         const std::function<MutableBytes(std::size_t index, std::size_t size)>& memory_for,
         const std::function<ReadFailure(std::size_t index, Bytes content)>& done) const;
+
+    // Calls take(block, uncompressed_size, is_last) for each block from `first` on, as it is
+    // stored, until it returns false. Returns whether all are there, and it never did. A block is
+    // shorter if the file ends early. Throws std::system_error if the file cannot be read.
+    bool for_each_stored(std::uint64_t first, std::uint64_t end,
+                         const std::function<bool(Bytes block, std::uint32_t uncompressed_size,
+                                                  bool is_last)>& take) const;
 
     // Has the system begin to read the head that a block needs, so that it is on its way while the
     // block itself is read. For single blocks: where heads are read one after another, the system

@@ -13,6 +13,7 @@
 #include "codec/class_code.h"
 #include "codec/symbol_table.h"
 #include "common/bytes.h"
+#include "common/large_vector.h"
 
 namespace gompfs {
 
@@ -26,9 +27,16 @@ std::vector<std::uint8_t> encode_tadoc(std::span<const std::uint32_t> ranks, std
 // `payload` was read.
 bool decode_tadoc(Bytes payload, const SymbolTable& symbols, MutableBytes content);
 
-// Decodes the ranks of a payload, without their bytes, and appends them to `ranks`. Returns how
-// many bytes of the first symbol belong to the block before; nothing if the payload is not valid.
-std::optional<std::uint32_t> decode_tadoc_ranks(Bytes payload, const SymbolTable& symbols,
-                                                std::vector<std::uint32_t>& ranks);
+// The ranks of a payload, without their bytes.
+struct TadocRanks {
+    LargeVector<std::uint32_t> memory;  // which is kept from one payload to the next
+    std::span<const std::uint32_t> ranks;
+    std::uint32_t skip = 0;  // how many bytes of the first symbol belong to the block before
+
+    // Decodes the ranks of a part with so many symbols, at most max_ranks, and at least one.
+    // Returns false if the payload is not valid.
+    bool read(Bytes payload, const ClassTable& code, std::size_t num_symbols,
+              std::size_t max_ranks);
+};
 
 }  // namespace gompfs

@@ -215,21 +215,22 @@ bool decode_tadoc(Bytes bytes, const SymbolTable& symbols, MutableBytes content)
     return output.is_full() && ranks.at_end();
 }
 
-std::optional<std::uint32_t> decode_tadoc_ranks(Bytes bytes, const SymbolTable& symbols,
-                                                std::vector<std::uint32_t>& all) {
+bool TadocRanks::read(Bytes bytes, const ClassTable& code, std::size_t num_symbols,
+                      std::size_t max_ranks) {
     Payload payload;
-    std::span<const std::uint32_t> next;
-    if (!payload.read(bytes) || symbols.code.is_empty) {
-        return std::nullopt;
+    if (!payload.read(bytes) || code.is_empty || payload.num_symbols > max_ranks) {
+        return false;
     }
-    Ranks ranks(payload, symbols);
-    do {
-        if (!ranks.next(next)) {
-            return std::nullopt;
-        }
-        all.insert(all.end(), next.begin(), next.end());
-    } while (!next.empty());
-    return ranks.at_end() ? std::optional(payload.skip) : std::nullopt;
+    if (memory.size() < payload.num_symbols) {
+        memory.resize(payload.num_symbols);
+    }
+    skip = payload.skip;
+    const std::span<std::uint32_t> all = std::span(memory).first(payload.num_symbols);
+    ranks = all;
+    auto positions = payload.bounds.starts;
+    const ItemStream stream{payload.stream, payload.stream_bits, positions.data()};
+    return decode_numbers(stream, code, all) && positions == payload.bounds.ends &&
+           highest_of(all.data(), all.size()) < num_symbols;
 }
 
 }  // namespace gompfs

@@ -41,7 +41,7 @@ ArchiveSearch::ArchiveSearch(BlockReader& reader, const FileList& files, const M
 
 bool ArchiveSearch::is_large(const ListedFile& file) const {
     return files_.layout(file).size > kLargeFile &&
-           options_.output() != SearchOptions::Output::files;
+           options_.output() != SearchOptions::Output::files && !counted_lines(file);
 }
 
 // The first block of the part that the file begins in. None if the file has no bytes.
@@ -88,6 +88,12 @@ void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink&
     }
     const std::string path = files_.path(file);
     const LayoutView layout = files_.layout(file);
+    if (const auto num_lines = counted_lines(file)) {
+        FileWalker walker(options_, sink, path, false);
+        walker.finish_counted(*num_lines, layout.size);
+        result.totals.add(walker.counts());
+        return;
+    }
     if (options_.is_multi_line && layout.size > kMaxMultiLine) {
         result.found.failed.push_back(
             {path, file.ino, {}, "the file is too large for --multiline: more than 1 GiB"});
@@ -127,7 +133,9 @@ ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
     UnitResult result;
     FileLayouts layouts;
     for (std::size_t index = unit.begin; index < unit.end; ++index) {
-        layouts.emplace_back(files_[index].ino, files_.layout(files_[index]).copy());
+        if (!counted_lines(files_[index])) {
+            layouts.emplace_back(files_[index].ino, files_.layout(files_[index]).copy());
+        }
     }
     reader_.layouts.add(std::move(layouts));
     std::unique_ptr<Worker> worker =

@@ -22,6 +22,7 @@
 #include "search/files/file_list.h"
 #include "search/files/file_text.h"
 #include "search/gpu/scanned_blocks.h"
+#include "search/grammar/grammar_scan.h"
 #include "search/match/matcher.h"
 #include "search/print/search_options.h"
 #include "search/search_result.h"
@@ -38,6 +39,9 @@ class ArchiveSearch {
     // Uses what a scan of the blocks has found, for the ranges of large files that need not be
     // read. It must outlive the search.
     void use(const ScannedBlocks& scanned) { scanned_ = &scanned; }
+
+    // Does not read files whose lines a scan has counted. It must outlive the search.
+    void use(const GrammarScan& counted) { counted_ = &counted; }
 
     // Cuts units at the ends of these parts, which must outlive the search.
     void use(const PartHeads& heads, std::uint64_t block_size) {
@@ -71,6 +75,9 @@ class ArchiveSearch {
         bool is_next_alone = false;  // the next file has much output
     };
 
+    std::optional<std::uint64_t> counted_lines(const ListedFile& file) const {
+        return counted_ == nullptr ? std::nullopt : counted_->num_lines(files_.layout(file));
+    }
     bool is_large(const ListedFile& file) const;
     std::optional<std::uint64_t> part_of(const ListedFile& file) const;
     std::vector<Unit> next_units();
@@ -90,6 +97,7 @@ class ArchiveSearch {
     const SearchOptions& options_;
     const unsigned num_threads_;
     const ScannedBlocks* scanned_ = nullptr;
+    const GrammarScan* counted_ = nullptr;
     const PartHeads* heads_ = nullptr;
     std::uint64_t block_size_ = 0;
     std::size_t next_file_ = 0;

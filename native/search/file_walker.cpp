@@ -244,6 +244,12 @@ void FileWalker::finish(std::optional<std::uint64_t> end_offset) {
     end_file();
 }
 
+void FileWalker::finish_counted(std::uint64_t num_lines, std::uint64_t num_bytes) {
+    counts_.num_matched_lines = counts_.num_lines = std::min(num_lines, num_allowed());
+    counts_.num_bytes = passed_end_ = num_bytes;
+    finish(std::nullopt);
+}
+
 void FileWalker::end_file() {
     begin_file();
     counts_.num_bytes_printed = options_.prints_lines() ? sink_.output_size_of_file() : 0;

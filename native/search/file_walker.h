@@ -39,6 +39,9 @@ class FileWalker {
     // Also adds what is passed on to a record, which must outlive this.
     void record(ContentRecord& record) { record_ = &record; }
 
+    // Ends a file that was not read, of which so many lines match. Only for outputs without lines.
+    void finish_counted(std::uint64_t num_lines, std::uint64_t num_bytes);
+
     // Passes on what was found in another file with the same content, and ends the file.
     void repeat(const ContentRecord& record);
 

@@ -43,6 +43,12 @@ struct HeadArrays::Fields {
                    payload_size - kHeadHeaderSize - kBitPadding;
     }
 
+    // What follows the codes: the items of all arrays.
+    Bytes stream_of(Bytes payload) const {
+        return payload.first(payload.size() - kBitPadding)
+            .subspan(kHeadHeaderSize + std::size_t{stored_size} + codes_size);
+    }
+
     static Fields load_from(const std::uint8_t* bytes) {
         const auto u32 = [&](int offset) { return load<std::uint32_t>(bytes + offset); };
         const auto u16 = [&](int offset) { return load<std::uint16_t>(bytes + offset); };
@@ -73,21 +79,32 @@ bool HeadArrays::read(Bytes payload, Extent extent) {
     }
     forget_large_arrays();
     has_splitter = fields.has_splitter != 0;
+    payload_ = payload;
     const Bytes body = payload.first(payload.size() - kBitPadding).subspan(kHeadHeaderSize);
-    const Bytes after_tokens = body.subspan(fields.stored_size);
-    const Bytes stream = after_tokens.subspan(fields.codes_size);
+    code_bits_.emplace(body.data() + fields.stored_size, fields.codes_size);
+    const Bytes stream = fields.stream_of(payload);
     SubBlockBounds bounds;
     if (!read_token_bytes(body.first(fields.stored_size), fields.content_size) ||
-        !read_codes(after_tokens.first(fields.codes_size), fields.num_rules, extent) ||
+        !read_levels(*code_bits_, fields.num_rules) ||
+        !read_codes(*code_bits_, 0, extent == Extent::local_words ? 1 : kNumTokenArrays) ||
         !bounds.read(stream, fields.size_base, fields.size_width)) {
         return false;
     }
-    auto positions = bounds.starts;
-    const ItemStream items{stream.data(), static_cast<std::uint32_t>(stream.size() * 8),
-                           positions.data()};
-    return read_tokens(fields, items, extent) &&
-           (extent != Extent::all ||
-            (read_classes(fields, items) && read_rules(fields, items) && positions == bounds.ends));
+    positions_ = bounds.starts;
+    ends_ = bounds.ends;
+    return read_tokens(fields, items_of(stream), extent) && (extent != Extent::all || read_rest());
+}
+
+bool HeadArrays::read_rest() {
+    const Fields fields = Fields::load_from(payload_.data());
+    const ItemStream items = items_of(fields.stream_of(payload_));
+    return read_codes(*code_bits_, kNumTokenArrays, kNumHeadArrays) &&
+           code_bits_->num_bytes_used() == fields.codes_size && read_classes(fields, items) &&
+           read_rules(fields, items) && positions_ == ends_;
+}
+
+ItemStream HeadArrays::items_of(Bytes stream) {
+    return {stream.data(), static_cast<std::uint32_t>(stream.size() * 8), positions_.data()};
 }
 
 bool HeadArrays::read_token_bytes(Bytes stored, std::size_t content_size) {
@@ -103,8 +120,7 @@ bool HeadArrays::read_token_bytes(Bytes stored, std::size_t content_size) {
                           MutableBytes(token_bytes_).first(content_size));
 }
 
-bool HeadArrays::read_codes(Bytes codes, std::uint32_t num_rules, Extent extent) {
-    BitReader in(codes.data(), codes.size());
+bool HeadArrays::read_levels(BitReader& in, std::uint32_t num_rules) {
     std::uint64_t num_rules_of_levels = 0;
     level_sizes.resize(in.take(kNumLevelsBits));
     for (std::uint32_t& size : level_sizes) {
@@ -117,13 +133,12 @@ bool HeadArrays::read_codes(Bytes codes, std::uint32_t num_rules, Extent extent)
         size = std::uint32_t{1} << num_bits | in.take(num_bits);
         num_rules_of_levels += size;
     }
-    const int num_codes = extent == Extent::all      ? kNumHeadArrays
-                          : extent == Extent::tokens ? kNumTokenArrays
-                                                     : 1;
-    return num_rules_of_levels == num_rules &&
-           std::all_of(codes_.begin(), codes_.begin() + num_codes,
-                       [&](ClassTable& code) { return code.read(in); }) &&
-           (extent != Extent::all || in.num_bytes_used() == codes.size());
+    return num_rules_of_levels == num_rules;
+}
+
+bool HeadArrays::read_codes(BitReader& in, int first, int end) {
+    return std::all_of(codes_.begin() + first, codes_.begin() + end,
+                       [&](ClassTable& code) { return code.read(in); });
 }
 
 bool HeadArrays::read_tokens(const Fields& fields, const ItemStream& stream, Extent extent) {

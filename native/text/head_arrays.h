@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "codec/class_code.h"
 #include "codec/item_rows.h"
+#include "common/bit_stream.h"
 #include "common/bytes.h"
 #include "common/large_vector.h"
 #include "shared/format_constants.h"
@@ -25,6 +27,8 @@ class HeadArrays {
     // Extent::tokens, neither classes nor rules are read or checked; with Extent::local_words,
     // neither are separator_sizes, global_words and global_separators.
     bool read(Bytes payload, Extent extent = Extent::all);
+    // After Extent::tokens: reads the classes and rules. The payload must still be there.
+    bool read_rest();
 
     bool has_splitter = false;
     // The bytes of local words without prefixes, each with a space, then those of the separators.
@@ -51,7 +55,8 @@ class HeadArrays {
 
     void forget_large_arrays();
     bool read_token_bytes(Bytes stored, std::size_t content_size);
-    bool read_codes(Bytes codes, std::uint32_t num_rules, Extent extent);
+    bool read_levels(BitReader& in, std::uint32_t num_rules);
+    bool read_codes(BitReader& in, int first, int end);
     bool read_tokens(const Fields& fields, const ItemStream& stream, Extent extent);
     bool read_numbers(const ItemStream& stream, int array, std::span<std::uint32_t> into,
                       std::span<const std::uint32_t>& numbers);
@@ -61,12 +66,18 @@ class HeadArrays {
     bool read_classes(const Fields& fields, const ItemStream& stream);
     bool read_rules(const Fields& fields, const ItemStream& stream);
     std::span<std::uint32_t> take_numbers(std::size_t count);
+    ItemStream items_of(Bytes stream);
 
     LargeVector<std::uint8_t> token_bytes_, classes_;
     LargeVector<std::uint32_t> numbers_;  // of all arrays but the last
     std::size_t num_taken_ = 0;           // of numbers_
     LargeVector<std::uint32_t> other_ranks_;
     std::array<ClassTable, kNumHeadArrays> codes_;
+
+    // Where read_rest() goes on: the payload, the lengths of its codes, the next items.
+    Bytes payload_;
+    std::optional<BitReader> code_bits_;
+    std::array<std::uint32_t, kNumSubBlocks> positions_, ends_;
 };
 
 // Hands out the ranks of symbols, in the order of their numbers.

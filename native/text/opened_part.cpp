@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "codec/block.h"
-#include "codec/tadoc_codec.h"
 #include "text/token_check.h"
 
 namespace gompfs {
@@ -120,14 +119,11 @@ void OpenedPart::check_separators_in_rules() const {
 }
 
 // The ranks of a block: at least one.
-void OpenedPart::read_ranks(std::size_t block, BlockRanks& ranks) const {
-    ranks.ranks.clear();
+void OpenedPart::read_ranks(std::size_t block, TadocRanks& ranks) const {
     const Bytes payload = checked_payload(part_.blocks[block], Codec::gompresso_tadoc);
-    const std::optional<std::uint32_t> skip = decode_tadoc_ranks(payload, table_, ranks.ranks);
-    if (!skip) {
+    if (!ranks.read(payload, table_.code, table_.expansions.size(), payload.size() * 8)) {
         fail_part();
     }
-    ranks.skip = *skip;
 }
 
 }  // namespace gompfs

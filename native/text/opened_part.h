@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codec/symbol_table.h"
+#include "codec/tadoc_codec.h"
 #include "common/bytes.h"
 #include "text/head.h"
 #include "text/head_tokens.h"
@@ -39,12 +40,7 @@ class OpenedPart {
     PartEnds ends;  // set by for_each_piece
 
   private:
-    struct BlockRanks {
-        std::vector<std::uint32_t> ranks;
-        std::uint32_t skip = 0;
-    };
-
-    void read_ranks(std::size_t block, BlockRanks& ranks) const;
+    void read_ranks(std::size_t block, TadocRanks& ranks) const;
     void check_separators_in_rules() const;
     bool is_adjacent_separator(const Expansion& before, const Expansion& symbol) const {
         return are_separators_apart_ && symbol.begins_with_separator() && symbol.size() != 0 &&
@@ -65,7 +61,7 @@ void OpenedPart::for_each_piece(Take&& take, End&& end) {
     std::uint32_t last = ~std::uint32_t{0};
     Expansion before;
     bool cuts_word = false;
-    BlockRanks block;
+    TadocRanks block;
     for (std::size_t number = 0; number < part_.blocks.size(); ++number) {
         read_ranks(number, block);
         std::span<const std::uint32_t> ranks = block.ranks;

@@ -62,19 +62,23 @@ std::string_view view_of(Bytes bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-bool have_right_bytes(std::string_view words, std::size_t num_spaces, std::string_view separators,
+bool have_right_ascii(std::string_view words, std::size_t num_spaces, std::string_view separators,
                       WordRule rule, unsigned num_threads) {
-    if (count_separators(rule, words, num_threads) != num_spaces) {
-        return false;
-    }
-    const std::size_t num_separating = count_separators(rule, separators, num_threads);
-    if (rule != WordRule::letters) {
-        return num_separating == separators.size();
-    }
     const auto is_other = [](char byte) { return byte < 0; };
     const auto num_others = std::count_if(separators.begin(), separators.end(), is_other);
-    if (num_separating + static_cast<std::size_t>(num_others) != separators.size()) {
+    return count_separators(rule, words, num_threads) == num_spaces &&
+           count_separators(rule, separators, num_threads) + static_cast<std::size_t>(num_others) ==
+               separators.size();
+}
+
+bool have_right_bytes(std::string_view words, std::size_t num_spaces, std::string_view separators,
+                      WordRule rule, unsigned num_threads) {
+    if (!have_right_ascii(words, num_spaces, separators, rule, num_threads)) {
         return false;
+    }
+    if (rule != WordRule::letters) {
+        return std::none_of(separators.begin(), separators.end(),
+                            [](char byte) { return byte < 0; });
     }
     bool is_at_start = true;
     return std::none_of(words.begin(), words.end(), [&](char byte) {
@@ -136,6 +140,15 @@ bool have_right_bytes(const WordSection& section, WordRule rule, unsigned num_th
 
 bool have_right_bytes(Bytes words, std::size_t num_words, Bytes separators, WordRule rule) {
     return have_right_bytes(view_of(words), num_words, view_of(separators), rule, 1);
+}
+
+bool have_right_ascii(const WordSection& section, WordRule rule, unsigned num_threads) {
+    return have_right_ascii(text_of(section.words()), section.words().size(),
+                            text_of(section.separators()), rule, num_threads);
+}
+
+bool have_right_ascii(Bytes words, std::size_t num_words, Bytes separators, WordRule rule) {
+    return have_right_ascii(view_of(words), num_words, view_of(separators), rule, 1);
 }
 
 }  // namespace gompfs

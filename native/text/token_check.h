@@ -26,4 +26,9 @@ bool have_right_bytes(const WordSection& section, WordRule rule, unsigned num_th
 // The same for num_words words with a space after each, and the bytes of separators.
 bool have_right_bytes(Bytes words, std::size_t num_words, Bytes separators, WordRule rule);
 
+// Whether each ASCII character of words may be in a word, and each of separators may be in a
+// separator. Words may be without the bytes that they share with the words before.
+bool have_right_ascii(const WordSection& section, WordRule rule, unsigned num_threads);
+bool have_right_ascii(Bytes words, std::size_t num_words, Bytes separators, WordRule rule);
+
 }  // namespace gompfs

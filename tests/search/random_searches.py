@@ -95,11 +95,12 @@ def random_search(generator: random.Random) -> list[str]:
     if generator.random() < 0.1:
         return [*arguments, "-w", "-e", generator.choice(["foo", "bar", "é", "two", "x1", "Foo|bar"])]
     for _ in range(generator.choice([1, 1, 1, 2])):
-        arguments += ["-e", _pattern(generator)]
+        arguments += ["-e", random_pattern(generator)]
     return arguments
 
 
-def _pattern(generator: random.Random) -> str:
+def random_pattern(generator: random.Random) -> str:
+    """Returns a pattern in ripgrep's syntax."""
     if generator.random() < 0.5:
         return generator.choice(_LITERALS + _PATTERNS)
     alternatives = [_sequence(generator, 2) for _ in range(generator.choice([1, 1, 2]))]

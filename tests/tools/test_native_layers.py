@@ -27,7 +27,11 @@ NATIVE = {
     "search/files": {"common", "text", "blocks", "index", "search/pattern", "search/match"},
     "search/print": {"common", "search/match", "search/files"},
     "search/gpu": {"common", "blocks", "shared", "search/pattern", "search/match"},
-    "search": {"common", "text", "blocks", "search/match", "search/files", "search/print", "search/gpu"},
+    "search/grammar": {"common", "codec", "text", "blocks", "shared", "search/pattern"},
+    "search": {
+        *("common", "text", "blocks", "search/match", "search/files", "search/print", "search/gpu"),
+        "search/grammar",
+    },
     "gpu": {"common", "shared"},
     "fuse": {"common", "codec", "blocks", "shared"},
     "bindings": {
@@ -42,6 +46,7 @@ NATIVE = {
         "search",
         "search/files",
         "search/gpu",
+        "search/grammar",
         "search/match",
         "search/pattern",
         "gpu",

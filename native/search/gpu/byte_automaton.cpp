@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "search/gpu/byte_moves.h"
+#include "search/pattern/byte_moves.h"
 
 namespace gompfs::search {
 namespace {
@@ -84,7 +84,7 @@ States Determiner::closure_of(States from) {
         if (moves_.states[state].bytes.any() || state == moves_.last) {
             found.push_back(state);
         }
-        for (const NfaState other : moves_.states[state].others) {
+        for (const auto& [other, condition] : moves_.states[state].others) {
             if (!is_known_[other]) {
                 is_known_[other] = true;
                 known.push_back(other);
@@ -159,7 +159,7 @@ std::optional<ByteAutomaton> Determiner::run() {
 }  // namespace
 
 std::optional<ByteAutomaton> make_byte_automaton(const Node& pattern) {
-    const std::optional<ByteMoves> moves = make_byte_moves(pattern);
+    const std::optional<ByteMoves> moves = make_byte_moves(pattern, Utf8Moves::loose);
     return moves ? Determiner(*moves).run() : std::nullopt;
 }
 

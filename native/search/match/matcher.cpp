@@ -167,6 +167,19 @@ std::optional<Node> Matcher::pattern() const {
     return options_.is_pcre() ? std::nullopt : std::optional(parse(options_));
 }
 
+std::optional<Node> Matcher::line_pattern() const {
+    std::optional<Node> node = pattern();
+    if (!node || is_multi_line_ || options_.crlf || options_.bounds() == MatchBounds::any) {
+        return is_multi_line_ || options_.crlf ? std::nullopt : std::move(node);
+    }
+    const bool are_lines = options_.bounds() == MatchBounds::lines;
+    std::vector<Node> bounded(3);
+    bounded[0].kind = are_lines ? Node::Kind::line_start : Node::Kind::word_boundary;
+    bounded[1] = std::move(*node);
+    bounded[2].kind = are_lines ? Node::Kind::line_end : Node::Kind::word_boundary;
+    return concatenate(std::move(bounded));
+}
+
 // Chooses the set of literals that is probably found least often.
 void Matcher::make_finder() {
     const LiteralSet* best = nullptr;

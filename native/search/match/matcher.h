@@ -44,6 +44,9 @@ class Matcher {
     // The parsed pattern. It takes much memory, so it is parsed again. None if it has the syntax of
     // PCRE2.
     std::optional<Node> pattern() const;
+    // The same with the bounds of --word-regexp and --line-regexp, for a search of single lines.
+    // None if lines cannot be searched one by one, or may end with a carriage return.
+    std::optional<Node> line_pattern() const;
 
   private:
     friend class MatchSession;

@@ -119,6 +119,12 @@ struct SearchOptions {
                 output() == Output::files_without_match) &&
                !counts_matches() && !invert_match;
     }
+    // Whether all that is asked of a file is how many of its lines match.
+    bool needs_line_counts_only() const {
+        return !invert_match && !counts_matches() && !prints_match_counts() &&
+               (output() == Output::count || output() == Output::files_with_matches ||
+                output() == Output::files_without_match);
+    }
     // --count counts matches, not lines, with --only-matching or --multiline.
     bool prints_match_counts() const {
         return !invert_match && (output() == Output::count_matches ||

@@ -1,5 +1,5 @@
 // Makes nondeterministic automata of patterns, as Thompson did; see byte_moves.h.
-#include "search/gpu/byte_moves.h"
+#include "search/pattern/byte_moves.h"
 
 #include <algorithm>
 #include <string>
@@ -131,8 +131,20 @@ Members members_of_item(const ClassItem& item, bool is_caseless) {
     return is_negated ? members.negated() : members;
 }
 
+using Condition = ByteMoves::Condition;
+
+ByteSet bytes_between(std::size_t first, std::size_t last) {
+    ByteSet bytes;
+    for (std::size_t byte = first; byte <= last; ++byte) {
+        bytes.set(byte);
+    }
+    return bytes;
+}
+
 class Builder {
   public:
+    explicit Builder(Utf8Moves utf8) : is_exact_(utf8 == Utf8Moves::exact) {}
+
     ByteMoves build(const Node& pattern) {
         moves_.first = add_state();
         moves_.last = append(pattern, moves_.first);
@@ -147,24 +159,38 @@ class Builder {
         moves_.states.emplace_back();
         return static_cast<NfaState>(moves_.states.size() - 1);
     }
-    void link(NfaState from, NfaState to) { moves_.states[from].others.push_back(to); }
+    void link(NfaState from, NfaState to, Condition condition = Condition::none) {
+        moves_.states[from].others.push_back({to, condition});
+    }
+    NfaState append_condition(Condition condition, NfaState from) {
+        const NfaState next = add_state();
+        link(from, next, condition);
+        return next;
+    }
+    // A state from which a byte leads to the next one.
+    NfaState before(NfaState next, const ByteSet& bytes) {
+        const NfaState state = add_state();
+        moves_.states[state].bytes = bytes;
+        moves_.states[state].next = next;
+        return state;
+    }
 
     // Appends a move on each byte of a set.
     NfaState append_bytes(const ByteSet& bytes, NfaState from) {
-        const NfaState state = add_state(), next = add_state();
-        link(from, state);
-        moves_.states[state].bytes = bytes;
-        moves_.states[state].next = next;
+        const NfaState next = add_state();
+        link(from, before(next, bytes));
         return next;
     }
 
     NfaState append(const Node& node, NfaState from);
-    NfaState append_members(const Members& members, NfaState from);
+    NfaState append_members(const Members& members, bool is_unicode, NfaState from);
     NfaState append_other_character(NfaState from);
+    NfaState append_valid_character(NfaState from);
     NfaState append_literal(const Node& node, NfaState from);
     NfaState append_repeat(const Node& node, NfaState from);
     NfaState append_alternation(const std::vector<Node>& children, NfaState from);
 
+    const bool is_exact_;
     ByteMoves moves_;
     std::size_t num_steps_ = 0;
 };
@@ -177,9 +203,9 @@ NfaState Builder::append(const Node& node, NfaState from) {
         case Kind::literal:
             return append_literal(node, from);
         case Kind::any:
-            return append_members(Members::all(), from);
+            return append_members(Members::all(), node.is_unicode, from);
         case Kind::char_class:
-            return append_members(members_of(node.set, node.is_caseless), from);
+            return append_members(members_of(node.set, node.is_caseless), node.is_unicode, from);
         case Kind::repeat:
             return append_repeat(node, from);
         case Kind::concatenation:
@@ -189,32 +215,63 @@ NfaState Builder::append(const Node& node, NfaState from) {
             return from;
         case Kind::alternation:
             return append_alternation(node.children, from);
+        case Kind::line_start:
+            return append_condition(Condition::line_start, from);
+        case Kind::line_end:
+            return append_condition(Condition::line_end, from);
+        case Kind::text_start:
+        case Kind::text_end:
+        case Kind::word_boundary:
+        case Kind::no_word_boundary:
+            return append_condition(Condition::unsure, from);
         default:
-            return from;  // an assertion, or nothing
+            return from;  // nothing
     }
 }
 
-NfaState Builder::append_members(const Members& members, NfaState from) {
-    ByteSet bytes;
+NfaState Builder::append_members(const Members& members, bool is_unicode, NfaState from) {
+    ByteSet sure, unsure;
     for (std::size_t code = 0; code < kNumAscii; ++code) {
-        bytes[code] = members.may[code] && code != '\n';
+        sure[code] = members.must[code] && code != '\n';
+        unsure[code] = members.may[code] && !members.must[code] && code != '\n';
     }
-    const NfaState next = append_bytes(bytes, from);
-    if (members.may[Members::kOthers]) {
-        link(append_other_character(from), next);
+    const NfaState next = append_bytes(sure, from);
+    if (unsure.any()) {
+        link(append_bytes(unsure, append_condition(Condition::unsure, from)), next);
+    }
+    if (members.must[Members::kOthers] && is_unicode && is_exact_) {
+        link(append_valid_character(from), next);
+    } else if (members.may[Members::kOthers]) {
+        link(append_other_character(append_condition(Condition::unsure, from)), next);
     }
     return next;
+}
+
+// Appends a character outside of ASCII, in valid UTF-8.
+NfaState Builder::append_valid_character(NfaState from) {
+    const NfaState end = add_state();
+    const ByteSet continuing = bytes_between(0x80, 0xbf);
+    const NfaState last = before(end, continuing), last_two = before(last, continuing);
+    const NfaState last_three = before(last_two, continuing);
+    const auto add = [&](std::size_t first_byte, std::size_t last_byte, NfaState rest) {
+        link(from, before(rest, bytes_between(first_byte, last_byte)));
+    };
+    add(0xc2, 0xdf, last);
+    add(0xe0, 0xe0, before(last, bytes_between(0xa0, 0xbf)));
+    add(0xe1, 0xec, last_two);
+    add(0xed, 0xed, before(last, bytes_between(0x80, 0x9f)));  // no surrogates
+    add(0xee, 0xef, last_two);
+    add(0xf0, 0xf0, before(last_two, bytes_between(0x90, 0xbf)));
+    add(0xf1, 0xf3, last_three);
+    add(0xf4, 0xf4, before(last_two, bytes_between(0x80, 0x8f)));
+    return end;
 }
 
 // Appends a character outside of ASCII, or a byte that is not valid UTF-8.
 NfaState Builder::append_other_character(NfaState from) {
     constexpr int kMaxContinuations = 3;
-    ByteSet leading, continuing;
-    for (std::size_t byte = 0x80; byte < 0x100; ++byte) {
-        leading.set(byte);
-        continuing[byte] = byte < 0xc0;
-    }
-    NfaState state = append_bytes(leading, from);
+    const ByteSet continuing = bytes_between(0x80, 0xbf);
+    NfaState state = append_bytes(bytes_between(0x80, 0xff), from);
     const NfaState end = add_state();
     link(state, end);
     for (int count = 0; count < kMaxContinuations; ++count) {
@@ -226,7 +283,8 @@ NfaState Builder::append_other_character(NfaState from) {
 
 NfaState Builder::append_literal(const Node& node, NfaState from) {
     if (node.is_caseless && !node.is_byte) {
-        return append_members(members_of_ranges({{node.code, node.code}}, true), from);
+        return append_members(members_of_ranges({{node.code, node.code}}, true), node.is_unicode,
+                              from);
     }
     std::string text;
     if (node.is_byte) {
@@ -273,9 +331,9 @@ NfaState Builder::append_alternation(const std::vector<Node>& children, NfaState
 
 }  // namespace
 
-std::optional<ByteMoves> make_byte_moves(const Node& pattern) {
+std::optional<ByteMoves> make_byte_moves(const Node& pattern, Utf8Moves utf8) {
     try {
-        return Builder().build(pattern);
+        return Builder(utf8).build(pattern);
     } catch (const TooLarge&) {
         return std::nullopt;
     }

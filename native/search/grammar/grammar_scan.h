@@ -1,0 +1,129 @@
+// Searches the parts of an archive without making their text, for the lines of each file that
+// match.
+//
+// Parts whose tokens are all idle (line_automaton.h) have no match: of them, only the tokens in the
+// head are read. The lines of other parts are counted if that is asked for. Parts are scanned on
+// several threads, each as if a line began with it. If a file continues in a part in another state,
+// the part is scanned again.
+//
+// An archive may be hostile. A file has no answer if its extents are not pieces of successive
+// parts, or if a part of it is damaged, takes too long, or has text that the automaton cannot
+// decide. What only decoding could tell of idle parts is believed (file_filter.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "blocks/block_source.h"
+#include "blocks/file_layouts.h"
+#include "common/spares.h"
+#include "search/grammar/line_automaton.h"
+#include "search/grammar/part_lines.h"
+#include "search/grammar/token_effects.h"
+#include "text/part_heads.h"
+
+namespace gompfs::search {
+
+class GrammarScan {
+  public:
+    enum class Goal : std::uint8_t {
+        skip,   // tell files without a match; parts that are not idle are not looked at further
+        count,  // count the lines of all files
+    };
+
+    // `source` may be nullptr if the goal is to skip. All must outlive this.
+    GrammarScan(LineAutomaton automaton, WordRule rule, PartHeads& heads, const BlockSource* source,
+                std::uint64_t block_size, Goal goal);
+
+    // Scans the parts of these files. Throws what PartHeads and BlockSource throw.
+    template <typename Files>
+    void run(const Files& files, unsigned num_threads) {
+        for (std::size_t index = 0; index < files.size(); ++index) {
+            mark_needed(files.layout(files[index]));
+        }
+        scan_needed(num_threads);
+        for (int round = 0; round < kMaxRounds && goal_ != Goal::skip; ++round) {
+            std::vector<std::size_t> again;
+            for (std::size_t index = 0; index < files.size(); ++index) {
+                find_other_states(files.layout(files[index]), again);
+            }
+            if (again.empty()) {
+                break;
+            }
+            scan_again(again, num_threads);
+        }
+    }
+
+    // How many lines of a file match. Nothing if that is not known.
+    std::optional<std::uint64_t> num_lines(const LayoutView& file) const;
+    // Whether it is not known that no line of a file matches.
+    bool may_match(const LayoutView& file) const { return num_lines(file) != 0; }
+
+  private:
+    using State = LineAutomaton::State;
+    static constexpr int kMaxRounds = 8;
+
+    struct Part {
+        enum class Kind : std::uint8_t {
+            unneeded,
+            unknown,
+            idle,  // in the state kStart from its beginning to its end
+            counted,
+        };
+
+        bool is_known() const { return kind == Kind::idle || kind == Kind::counted; }
+
+        std::uint64_t begin;  // in the stream; its end is the beginning of the next one
+        std::size_t segment, number;
+        Kind kind = Kind::unneeded;
+        State first_state, last_state;
+        // If it was counted:
+        std::uint64_t size = 0;
+        bool ends_with_file = false;
+        std::vector<LinesOfPiece> pieces;
+    };
+    struct Worker {
+        Worker(const LineAutomaton& automaton, WordRule rule)
+            : effects(automaton, rule), lines(automaton, effects) {}
+
+        PartEffects effects;
+        PartLines lines;
+    };
+    // A range of the stream in one part.
+    struct Piece {
+        std::size_t part;
+        std::uint64_t begin, end;  // in the stream
+    };
+
+    std::size_t part_at(std::uint64_t offset) const;
+    bool is_last_of_segment(std::size_t part) const {
+        return part + 1 == parts_.size() || parts_[part + 1].segment != parts_[part].segment;
+    }
+    std::optional<std::vector<Piece>> pieces_of(const LayoutView& file) const;
+    bool follows(const Piece& piece, const Piece& before) const;
+    const LinesOfPiece* find(const Piece& piece) const;
+
+    void mark_needed(const LayoutView& file);
+    void scan_needed(unsigned num_threads);
+    std::size_t scan_run(std::size_t first, std::size_t end, Worker& worker);
+    void scan(Part& part, const PartHeads::FetchedHeads::Head& head, Worker& worker);
+    bool count(Part& part, Worker& worker) const;
+    void find_other_states(const LayoutView& file, std::vector<std::size_t>& again);
+    void scan_again(std::span<const std::size_t> parts, unsigned num_threads);
+
+    const LineAutomaton automaton_;
+    const WordRule rule_;
+    PartHeads& heads_;
+    const BlockSource* const source_;
+    const std::uint64_t block_size_;
+    const Goal goal_;
+    std::vector<SegmentTokens> tokens_;  // by segment
+    std::vector<Part> parts_;            // in the order of the stream; one after those of a segment
+    Spares<Worker> workers_;
+};
+
+}  // namespace gompfs::search

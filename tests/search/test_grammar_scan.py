@@ -1,0 +1,124 @@
+"""Lines that are counted in the grammar, without making the text, are those of a search that reads all files."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+
+import pytest
+from random_searches import random_pattern
+from tree_helpers import pack
+
+from gompfs.archive import Archive
+from gompfs.codec import Codec
+from gompfs.engine import select_engine
+from gompfs.errors import OptionError
+from gompfs.model import ROOT_INO
+from gompfs.search.query import SearchQuery
+from gompfs.search.search import ArchiveSearch
+
+QUICK, MANY = 40, 1500  # patterns
+WORDS = [b"foo", b"Foo", b"foobar", b"bar", b"b_a_r", b"x1", b"1024", b"don't", b"a", b"aa", b"two", b"if", b"return"]
+OTHER_WORDS = ["été".encode(), "Straße".encode(), "кот".encode(), b"caf\xe9", b"\xc3", "\u212aoo".encode()]
+SEPARATORS = [b" ", b" ", b" ", b"\n", b"\n\n", b"  ", b"(", b") {\n", b", ", b"-", b"\t", b";\n\t", b" = ", b"\r\n"]
+RARE = [b"\0", b"\xff\xfe", b"\xef\xbb\xbf", "\uff0c".encode(), b"\xf0\x9f\x91\xa9"]
+PATTERNS = [
+    *(r"foo", r" = ", r"^foo", r"foo$", r"^$", r"^\s*return", r"\bfoo\b", r"foo.*bar", r"[A-Z]o{2}", r"(a|foo) +if"),
+    *(r"o\n?b", r"\w+ \w+ return", r"fo?o?$|^a", r"[^a-z ]\d+", r"\S+", r".", r"..\)", r"(?i)FOO", r"(?i)koo"),
+    *(r"\p{Lu}oo", r"(?-u)\xe9", r"if \(.*\) \{", r"a a", r"^ ", r" $", r"a{2,9}", r"\Afoo", r"foo\z", r"x*foo"),
+    *(r"^.{0,20}$", r"\x00", r"é|ß", r"(?m:^)b"),
+]
+
+
+def random_text(generator: random.Random) -> bytes:
+    """Returns lines that often repeat, so that parts have rules; some with odd bytes."""
+    words = WORDS + (OTHER_WORDS if generator.random() < 0.5 else [])
+    phrases = [
+        b"".join(generator.choice(words) + generator.choice(SEPARATORS) for _ in range(generator.randrange(1, 9)))
+        for _ in range(12)
+    ]
+    text = b"".join(generator.choices(phrases, k=generator.choice([0, 1, 3, 40, 400, 2500])))
+    if generator.random() < 0.2:
+        at = generator.randrange(len(text) + 1) if generator.random() < 0.5 else 0
+        text = text[:at] + generator.choice(RARE) + text[at:]
+    return text.rstrip(b"\n") if generator.random() < 0.3 else text
+
+
+@pytest.fixture(scope="module", params=["identifiers", "letters", "whitespace"])
+def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
+    """Files of which some are in several parts, and parts of several blocks."""
+    generator = random.Random(request.param)
+    root = tmp_path_factory.mktemp("scanned") / "tree"
+    root.mkdir()
+    for number in range(60):
+        (root / f"{number:02}").write_bytes(random_text(generator))
+    target = root.parent / "tree.gomp"
+    pack(target, root, codec=Codec.GOMPRESSO_TADOC, words=request.param, block_size=1 << 14, part_size=50_000)
+    with Archive(target, engine=select_engine("cpu")) as opened:
+        yield opened
+
+
+def search(archive: Archive, query: SearchQuery) -> tuple[bytes, int]:
+    """Returns the output, and how many files have matches: with --quiet, only whether some have."""
+    running = ArchiveSearch(archive, query, [(b"", ROOT_INO)])
+    output = b"".join(running)
+    assert running.failures == []
+    num_files = running.totals.files_with_matches
+    return (b"", min(num_files, 1)) if query.quiet else (output, num_files)
+
+
+OUTPUTS = ["count", "files_with_matches", "files_without_match", "quiet", "line_number"]
+
+
+def check(archive: Archive, pattern: str, **options: object) -> None:
+    for output in OUTPUTS:
+        arguments = {"patterns": (pattern.encode(),), output: True, **options}
+        try:
+            expected = search(archive, SearchQuery(read_all=True, **arguments))  # type: ignore[arg-type]
+        except OptionError:
+            return
+        assert search(archive, SearchQuery(**arguments)) == expected, arguments  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns(archive: Archive, pattern: str) -> None:
+    check(archive, pattern)
+
+
+def random_options(generator: random.Random) -> dict[str, object]:
+    chosen = generator.sample(["ignore_case", "word_regexp", "line_regexp", "text", "smart_case"], 2)
+    options: dict[str, object] = {name: generator.random() < 0.2 for name in chosen}
+    return options | ({"max_count": generator.randrange(4)} if generator.random() < 0.1 else {})
+
+
+def compare(archive: Archive, count: int, seed: int | str) -> None:
+    generator = random.Random(seed)
+    for _ in range(count):
+        check(archive, random_pattern(generator), **random_options(generator))
+
+
+def test_random_patterns(archive: Archive) -> None:
+    compare(archive, QUICK, "quick")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_many_random_patterns(archive: Archive) -> None:
+    compare(archive, MANY, int(time.time()))
+
+
+@pytest.mark.parametrize("pattern", ["foo", "^foo", r"[A-Z]o{2}", r"foo.*bar\b?"])
+def test_no_block_is_decoded_to_count(archive: Archive, pattern: str) -> None:
+    """Lines are decoded only where a file has odd bytes."""
+    with Archive(archive.path, engine=select_engine("cpu")) as fresh:
+        query = SearchQuery((pattern.encode(),), count=True, glob=(b"0*",))
+        _, num_files = search(fresh, query)
+        assert num_files > 3
+        assert fresh.blocks.misses < fresh.num_blocks // 2
+
+
+@pytest.mark.parametrize("pattern", [r"(a|aa|aaa)*(foo|fo|f)*b{1,400}$", r"([a-z ]{1,60}){1,30}x", r"(\w+\s+){20}foo"])
+def test_hostile_patterns(archive: Archive, pattern: str) -> None:
+    """Automata that would be too large are not used, or parts take too long, which are decoded then."""
+    list(ArchiveSearch(archive, SearchQuery((pattern.encode(),), count=True), [(b"", ROOT_INO)]))

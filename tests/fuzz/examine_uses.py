@@ -74,12 +74,7 @@ def _library(examination: Examination, name: str) -> Iterator[None]:
 def _read_many(examination: Examination) -> None:
     """Reads all files at once, also if they claim sizes that no memory has; then each of those that can be compared."""
     with _library(examination, "read_many of all"), gompfs.open(examination.path, verify=True) as files:
-        sizes = {
-            path: state.st_size
-            for top, _, names in files.walk(b"")
-            for path in (os.path.join(top, name) for name in names)
-            if stat.S_ISREG((state := files.stat(path, follow_symlinks=False)).st_mode)
-        }
+        sizes = _sizes(files)
         if not _SOME_MEMORY < sum(sizes.values()) < _NO_MEMORY:
             files.read_many(list(sizes))
     paths = _small_files(examination)
@@ -92,8 +87,18 @@ def _read_many(examination: Examination) -> None:
                 examination.compare("read_many of one", path, files.read_many([path])[0].tobytes(), verify=True)
 
 
+def _sizes(files: gompfs.ArchiveFiles) -> dict[bytes, int]:
+    """Returns the sizes of all regular files by path."""
+    return {
+        path: state.st_size
+        for top, _, names in files.walk(b"")
+        for path in (os.path.join(top, name) for name in names)
+        if stat.S_ISREG((state := files.stat(path, follow_symlinks=False)).st_mode)
+    }
+
+
 def _read_dataset(examination: Examination, rng: random.Random) -> None:
-    """Reads lines of files, and files, as a DataLoader does: by random numbers."""
+    """Reads lines of files, and files, as a DataLoader does: by random numbers. A sample may be a file with a hole."""
     for chosen in ("*", _small_files(examination)):
         for lines in (True, False):
             name = f"dataset{' of lines' if lines else ''}"
@@ -104,7 +109,8 @@ def _read_dataset(examination: Examination, rng: random.Random) -> None:
                     path = os.fsencode(dataset.path(number))
                     if not lines and path in _small_files(examination):
                         examination.compare(name, path, dataset[number], verify=True)
-                samples = dataset.__getitems__(numbers)
+                size = 0 if lines else sum(dataset.files.stat(dataset.path(number)).st_size for number in numbers)
+                samples = [] if _SOME_MEMORY < size < _NO_MEMORY else dataset.__getitems__(numbers)
                 if lines and examination.is_sound and isinstance(chosen, list):
                     _check_lines(examination, chosen, numbers, samples)
                 dataset.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gompfs.errors import (
     CorruptIndexError,
@@ -140,15 +140,17 @@ class Entries(ABC):
             parts.append(name)
         return b"/".join(reversed(parts))
 
-    def paths(self) -> dict[int, bytes]:
-        """Returns one path of every inode that can be reached from the root.
+    def paths(self, inos: Collection[int] | None = None) -> dict[int, bytes]:
+        """Returns one path of every inode that can be reached from the root: of all, or of those among `inos`.
+
+        The directories that lead to them may be among the result too.
 
         Raises StatsUnavailableError if the paths of deep directories would need too much memory.
         """
         parents = {ino: (parent, name) for parent, name, ino in self.index.names()}
         paths: dict[int, bytes | None] = {ROOT_INO: b""}
         space = _MIN_PATHS_SIZE + _MEAN_PATH_SIZE * len(parents)
-        for ino in parents:
+        for ino in parents if inos is None else inos:
             chain: list[int] = []
             while ino not in paths and ino in parents:
                 chain.append(ino)

@@ -41,6 +41,7 @@ COMMAND_MODULES = {
     "top": "top",
     "ls": "ls",
     "grep": "grep",
+    "search": "search",
     "cat": "contents",
     "extract": "contents",
     "info": "info",

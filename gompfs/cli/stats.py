@@ -106,7 +106,8 @@ def _complete_name(_given: Mapping[str, Any], incomplete: str) -> list[str]:
     type=IntegerRange(1),
     metavar="N",
     help="Print the first N lines; in term_vector and tfidf (default 10), the first N words of each file; "
-    "in ranked_inverted_index, the first N files of each n-gram; in overlap (default 10), N files of each document.",
+    "in ranked_inverted_index, the first N files of each n-gram; in search (default 10), N files; in overlap (default "
+    "10), N files of each document.",
 )
 @option(
     "--n",
@@ -232,8 +233,9 @@ def _check_usage(task: Task | None, path: str | None, top: int | None, ngram_len
             raise OptionError(f"{N} is only for {_tasks_with(N)}")
         if ngram_length > task.max_ngram_length:
             raise OptionError(f"the n-grams of {name} have 1 to {task.max_ngram_length} words, not {ngram_length}")
-    if FILE not in options and (path is not None or top is not None):
-        raise OptionError(f"{FILE} and {TOP} have no meaning for {name}")
+    for option, value in ((FILE, path), (TOP, top)):
+        if value is not None and option not in options:
+            raise OptionError(f"{option} has no meaning for {name}")
 
 
 def _check_documents(task: Task | None, documents: tuple[str, ...], fields: tuple[str, ...]) -> None:

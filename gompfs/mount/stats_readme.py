@@ -39,6 +39,7 @@ _EXAMPLES = {
     "tfidf": "grep -P '^docs/index.md\\t' tfidf",
     "word": "cat word/error",
     "phrase": "cat 'phrase/to be or not'",
+    "search": "cat 'search/disk error'",
     "grep": "cat 'grep/^#include .*signal'",
     "count": "cat 'count/TODO|FIXME'",
     "files-with": "cat files-with/Copyright",

@@ -15,7 +15,7 @@ from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.model import WORD_RULES
 from gompfs.statistics.content_layout import TextLayout, locate_text, outside, union
-from gompfs.statistics.grammar_cache import segments_with_grammars
+from gompfs.statistics.grammar_cache import has_text_outside_parts, segments_with_grammars
 from gompfs.text import PROBE_SIZE, is_text
 
 _BATCH_BYTES = 16 << 20
@@ -63,9 +63,9 @@ class ContentText:
 
 def text_outside_parts(archive: Archive, inos: Collection[int]) -> ContentText:
     """Returns the text of the files among `inos` that are in segments without parts of text, and of composed files."""
-    with_parts = segments_with_grammars(archive)
-    if len(archive.segments) == len(with_parts) <= 1:
+    if not has_text_outside_parts(archive):
         return ContentText(archive, ())
+    with_parts = segments_with_grammars(archive)
     extents = all_extents(archive)
     numbers = segment_numbers(archive, extents)
     outside_parts = set(np.unique(extents[np.isin(numbers, list(with_parts), invert=True), 0]).tolist())

@@ -65,6 +65,11 @@ def segments_with_grammars(archive: Archive) -> set[int]:
     return in_parts | {section.segment for section in archive.sections if section.kind == WORD_SECTION}
 
 
+def has_text_outside_parts(archive: Archive) -> bool:
+    """Returns whether there may be text that is not stored in parts, or whose files lie in several segments."""
+    return not len(archive.segments) == len(segments_with_grammars(archive)) <= 1
+
+
 def has_text_parts(segment: Segment) -> bool:
     """Returns whether the text of a segment is stored in parts, which are its grammar."""
     return not TEXT_KINDS.isdisjoint(segment.parts.kinds)

@@ -10,6 +10,8 @@ from gompfs.statistics.records import Column, Columns, ColumnType, lines_of_fiel
 from gompfs.statistics.report import Report
 
 _BYTES_AT_ONCE = 16 << 20
+_SAME_TEXT = {ColumnType.SHA256: FieldType.WORD, ColumnType.LINE: FieldType.PATH}
+"""The types whose fields have the text of another one."""
 
 
 def line_format(columns: Columns) -> LineFormat:
@@ -23,8 +25,7 @@ def line_format(columns: Columns) -> LineFormat:
 
 
 def _named(column: Column) -> tuple[str, FieldType]:
-    is_sum = column.type is ColumnType.SHA256
-    return column.name, FieldType.WORD if is_sum else FieldType[column.type.name]
+    return column.name, _SAME_TEXT.get(column.type) or FieldType[column.type.name]
 
 
 def table_columns(columns: Columns) -> tuple[list[Column], list[Column]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gompfs._native import statistics as _statistics
 from gompfs._native.text import WordRule
 from gompfs.errors import ArchiveFormatError, OptionError, StatsUnavailableError
-from gompfs.statistics.grammar_cache import has_text_parts
+from gompfs.statistics.grammar_cache import has_text_outside_parts, has_text_parts
 from gompfs.statistics.paths import escape_path, files_in_order
 from gompfs.statistics.query import MAX_SEARCHED_LENGTH, StatsQuery
 from gompfs.statistics.report import FixedReport, Report
@@ -42,9 +42,25 @@ def phrase(source: StatsSource, query: StatsQuery) -> Report:
         raise OptionError(f"a phrase has 1 to {MAX_SEARCHED_LENGTH} words, not {num_words}")
     ngrams = _statistics.NgramSet(num_words, WordRule.WHITESPACE, b"")
     ngrams.add_words(list(query.words))
-    overlap, paths = _search(source, query, ngrams)
-    ((_, _, found),) = overlap.finish(query.top or _ALL_FILES)
-    return FixedReport(b"".join(b"%s\t%d\n" % (paths[file], count) for file, _, count in found))
+    ((_, _, found),) = overlaps_with_files(source, query, ngrams)
+    paths = source.paths_of({ino for ino, _, _ in found}, query)
+    counts = sorted((-count, paths[ino]) for ino, _, count in found if ino in paths)[: query.top or None]
+    return FixedReport(b"".join(b"%s\t%d\n" % (escape_path(path), -count) for count, path in counts))
+
+
+def overlaps_with_files(
+    source: StatsSource, query: StatsQuery, ngrams: _statistics.NgramSet
+) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
+    """Returns the overlap of each document of `ngrams` with all files that the query counts, as Overlap.finish does.
+
+    But a file is given by its inode number.
+    """
+    inos = array("Q", sorted(source.counted_inos(query)))
+    overlaps = _search(source, query, ngrams, inos).finish(_ALL_FILES)
+    return [
+        (num_found, count, [(inos[file], num_shared, occurrences) for file, num_shared, occurrences in files])
+        for num_found, count, files in overlaps
+    ]
 
 
 def overlap_of_documents(source: StatsSource, query: StatsQuery) -> Report:
@@ -64,7 +80,9 @@ def overlap_of_documents(source: StatsSource, query: StatsQuery) -> Report:
             ngrams.add_text(text)
         except ValueError as error:
             raise OptionError(str(error)) from None
-    overlap, paths = _search(source, query, ngrams)
+    files = files_in_order(source.paths_of(source.counted_inos(query), query))
+    overlap = _search(source, query, ngrams, array("Q", (ino for ino, _ in files)))
+    paths = [path for _, path in files]
     return _OverlapReport(names, ngrams, overlap.finish(query.top or DEFAULT_FILES), paths)
 
 
@@ -115,20 +133,13 @@ def _new_set(archive: Archive, length: int) -> _statistics.NgramSet:
 
 
 def _search(
-    source: StatsSource, query: StatsQuery, ngrams: _statistics.NgramSet
-) -> tuple[_statistics.Overlap, list[bytes]]:
-    """Searches all files that the query counts. Returns the result, and the escaped paths of files by their number."""
+    source: StatsSource, query: StatsQuery, ngrams: _statistics.NgramSet, inos: array[int]
+) -> _statistics.Overlap:
+    """Searches the files `inos` of those that the query counts."""
     from gompfs.statistics.temporary_files import free_space, temporary_directory
 
     num_threads = default_threads()
-    counted = source.counted_inos(query)
-    if query.ino is None:
-        paths = {ino: path for ino, path in source.archive.paths().items() if ino in counted}
-    else:
-        paths = {ino: source.archive.path_of(ino) if query.path is None else query.path for ino in counted}
-    files = files_in_order(paths)
     directory = temporary_directory()
-    inos = array("Q", (ino for ino, _ in files))
     overlap = _statistics.Overlap(ngrams, inos, directory, _IN_MEMORY, free_space(directory) // 2)
     try:
         for text in _texts_in_parts(source.archive, query.ino):
@@ -142,7 +153,7 @@ def _search(
         raise
     except ValueError as error:
         raise StatsUnavailableError(f"the search failed: {error}") from None
-    return overlap, [path for _, path in files]
+    return overlap
 
 
 def _texts_in_parts(archive: Archive, ino: int | None) -> Iterator[TextInParts]:
@@ -157,6 +168,8 @@ def _texts_in_parts(archive: Archive, ino: int | None) -> Iterator[TextInParts]:
 
 def _other_grammars(source: StatsSource, query: StatsQuery) -> Iterator[Grammar]:
     """Yields grammars of all text that is not stored in parts, one at a time."""
+    if query.ino is None and not has_text_outside_parts(source.archive):
+        return
     from gompfs.statistics.content_words import content_grammars
 
     content = source.content(query)

@@ -23,6 +23,7 @@ class ColumnType(Enum):
     PATH = "path", "string"
     COUNT = "count", "integer"
     SCORE = "score", "number"
+    LINE = "line", "string"
     SHA256 = "SHA-256", "string"
 
     @property
@@ -42,6 +43,7 @@ _PARSERS: dict[ColumnType, Callable[[bytes], Any]] = {
     ColumnType.PATH: lambda field: os.fsdecode(unescape_path(field)),
     ColumnType.COUNT: int,
     ColumnType.SCORE: float,
+    ColumnType.LINE: lambda field: os.fsdecode(unescape_path(field)),
     ColumnType.SHA256: os.fsdecode,
 }
 

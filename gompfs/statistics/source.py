@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -87,6 +87,12 @@ class StatsSource:
         if scope.ino is not None:
             return grammars, {ino: archive.path_of(ino) if query.path is None else query.path for ino in inos}
         return grammars, {ino: query.prefix + path for ino, path in archive.paths().items() if ino in inos}
+
+    def paths_of(self, inos: Collection[int], query: StatsQuery) -> dict[int, bytes]:
+        """Returns the paths to print for some files that the query counts. Files that have none are left out."""
+        if query.ino is not None and query.path is not None:
+            return {query.ino: query.path}
+        return {ino: path for ino, path in self.archive.paths(inos).items() if ino in inos}
 
     def traversal(self, num_symbols: int) -> Traversal:
         """Returns a traversal on the device that the engine chooses for this many symbols, or on the CPU."""

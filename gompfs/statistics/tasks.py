@@ -20,6 +20,7 @@ from gompfs.statistics.info import MountFacts, binary_files, info
 from gompfs.statistics.overlap import overlap_of_documents, phrase
 from gompfs.statistics.postings import from_postings, tfidf
 from gompfs.statistics.query import EVERYTHING, MAX_NGRAM_LENGTH, MAX_SEARCHED_LENGTH, StatsQuery
+from gompfs.statistics.ranked_search import ranked_search
 from gompfs.statistics.records import Column, Columns, ColumnType, Items
 from gompfs.statistics.report import Report
 from gompfs.statistics.sha256sums import sha256sums
@@ -182,6 +183,15 @@ _ROWS = (
         argument="W1 W2 W3",
         stays=True,
         merge=LineMerge.JOIN_RANKED_PATHS,
+    ),
+    Task(
+        "search",
+        "the files that fit some words best by BM25, each with the line that has most of them",
+        (_SCORE, _PATH, Column("line_number", ColumnType.COUNT), Column("line", ColumnType.LINE)),
+        "by score, then path",
+        (TOP,),
+        ranked_search,
+        argument="W1 W2 W3",
     ),
     Task(
         "overlap",

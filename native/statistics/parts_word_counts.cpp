@@ -33,7 +33,7 @@ std::vector<WeightedRange> ranges_of(std::span<const TextExtent> extents,
         if (ranges.empty() || ranges.back().offset != extent.offset) {
             ranges.push_back({extent.offset, extent.size, 0});
         } else if (ranges.back().size != extent.size) {
-            throw std::invalid_argument("an extent of a file is not a piece of a part");
+            fail_extent();
         }
         ranges.back().weight += files.contains(extent.ino);
     }

@@ -3,14 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 namespace gompfs {
 namespace {
-
-[[noreturn]] void fail_extent() {
-    throw std::invalid_argument("an extent of a file is not a piece of a part");
-}
 
 // The number of words that the root of a part stands for, at most kMaxTokens. Rules are visited
 // from the last one down, so that every rule is known before it is used.

@@ -14,15 +14,12 @@
 #include "common/cancellation.h"
 #include "text/grammar.h"
 #include "text/opened_part.h"
+#include "text/text_extents.h"
 #include "text/word_prefix.h"
 #include "text/word_table.h"
 
 namespace gompfs {
 namespace {
-
-[[noreturn]] void fail_extent() {
-    throw std::invalid_argument("an extent of a file is not a piece of a part");
-}
 
 class GrammarTaker {
   public:

@@ -2,9 +2,12 @@
 #include "text/text_extents.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <tuple>
 
 namespace gompfs {
+
+void fail_extent() { throw std::invalid_argument("an extent of a file is not a piece of a part"); }
 
 std::vector<TextExtent> find_text_extents(std::span<const std::uint64_t> rows,
                                           const PartRanges& parts) {

@@ -16,6 +16,9 @@ struct TextExtent {
     bool continues;  // whether the file begins in an earlier part
 };
 
+// Throws std::invalid_argument: an extent is not a piece of its part.
+[[noreturn]] void fail_extent();
+
 // Parts of text of a segment, in order: where each begins in the solid stream, and its size; and
 // where the segment is there.
 struct PartRanges {

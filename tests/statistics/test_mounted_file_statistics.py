@@ -172,8 +172,8 @@ def with_and_without(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ("arguments", "status", "message"),
     [
         (("sort", "--n", "2"), 2, b"--n is only for sequence_count, ranked_inverted_index and overlap"),
-        (("info", "--file", "one"), 2, b"--file and --top have no meaning for info"),
-        (("list", "--top", "2"), 2, b"--file and --top have no meaning for list"),
+        (("info", "--file", "one"), 2, b"--file has no meaning for info"),
+        (("list", "--top", "2"), 2, b"--top has no meaning for list"),
         (("sequence_count", "--n", "6"), 2, b"the n-grams of sequence_count have 1 to 5 words, not 6"),
         (("sort", "--top", "0"), 2, b"--top"),
         (("sort", "--file", "binary"), 1, b"binary: a binary file has no statistics"),

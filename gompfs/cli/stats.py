@@ -233,9 +233,9 @@ def _check_usage(task: Task | None, path: str | None, top: int | None, ngram_len
             raise OptionError(f"{N} is only for {_tasks_with(N)}")
         if ngram_length > task.max_ngram_length:
             raise OptionError(f"the n-grams of {name} have 1 to {task.max_ngram_length} words, not {ngram_length}")
-    for option, value in ((FILE, path), (TOP, top)):
-        if value is not None and option not in options:
-            raise OptionError(f"{option} has no meaning for {name}")
+    for one, value in ((FILE, path), (TOP, top)):
+        if value is not None and one not in options:
+            raise OptionError(f"{one} has no meaning for {name}")
 
 
 def _check_documents(task: Task | None, documents: tuple[str, ...], fields: tuple[str, ...]) -> None:

@@ -51,9 +51,13 @@ class ChunkCache:
         self._identity = os.fstat(self._descriptor).st_ino
 
     def _open(self, name: str) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            descriptor = os.open(os.path.join(self._folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            status = os.stat(self._folder)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                return -1  # of another user, whose content is not trusted: root may have the home of a user, by sudo
+            descriptor = os.open(os.path.join(self._folder, name), flags, 0o600)
             os.utime(descriptor)
         except OSError:
             return -1  # a home that is read-only, or full
@@ -132,7 +136,7 @@ class ChunkCache:
 def cache_folder() -> str:
     """Returns the folder for chunks of remote archives, whether it exists or not."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(base, "gompfs", "remote")
+    return os.path.join("/", base, "gompfs", "remote")  # from the root directory if there is no home
 
 
 def _checksum(chunk: bytes | memoryview) -> int:

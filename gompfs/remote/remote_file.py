@@ -15,6 +15,7 @@ import errno
 import random
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -180,6 +181,8 @@ class RemoteFile:
                 self._source.renew()
         try:
             return asyncio.run_coroutine_threadsafe(work, self._get_loop()).result()
+        except CancelledError:
+            raise OSError(errno.EIO, "the archive was closed", self._name) from None
         except OSError as error:
             raise OSError(error.errno or errno.EIO, error.strerror or str(error), self._name) from None
 

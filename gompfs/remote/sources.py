@@ -12,21 +12,23 @@ import errno
 import json
 import os
 import re
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from fsspec import AbstractFileSystem
 
 from gompfs.remote.urls import shown_url
+
+_Result = TypeVar("_Result")
 
 _CONNECT_SECONDS, _STALL_SECONDS = 10, 20
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REASONS = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 410: errno.ENOENT}
 _VALIDATORS = ("ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "generation", "md5Hash", "created")
 _NOT_IN_KEYS = re.compile(r"pass|secret|token|key|auth|cred|header", re.IGNORECASE)
-_THREADS = 8  # for stores without asyncio
+_THREADS = 4  # and connections, for stores without asyncio
 
 
 class RefusedError(OSError):
@@ -144,7 +146,11 @@ class StoreSource:
         self._path = path
         self._size = 0
         self._state: dict[str, str] = {}
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gompfs-remote")
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        self._slots = asyncio.Semaphore(_THREADS)
+        self._idle: list[AbstractFileSystem] = []  # connections, each for one thread at a time
 
     async def open(self, size: int) -> Opened:
         """See Source.open. Sends three requests."""
@@ -167,10 +173,9 @@ class StoreSource:
     def renew(self) -> None:
         """See Source.renew."""
         self._store = _same_store(self._store)
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gompfs-remote")
+        self._disconnect()
 
     async def _ask(self) -> tuple[int, dict[str, str]]:
-        self._store.invalidate_cache()
         info = await self._call("info")
         if info["size"] is None:
             raise RefusedError(errno.ESPIPE, "the store does not report the size of the archive")
@@ -178,14 +183,49 @@ class StoreSource:
 
     async def _call(self, method: str, **options: Any) -> Any:
         if self._store.async_impl:
+            self._store.invalidate_cache()
             return await getattr(self._store, f"_{method}")(self._path, **options)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(getattr(self._store, method), self._path, **options))
+        async with self._slots:
+            connected = self._idle.pop() if self._idle else None
+            work = partial(_ask_store, connected, self._store, method, self._path, options)
+            connected, result = await _in_thread(work)
+            self._idle.append(connected)
+            return result
 
 
 def _same_store(store: AbstractFileSystem) -> AbstractFileSystem:
     """Returns the same store with connections of its own."""
     return type(store)(*store.storage_args, **{**store.storage_options, "skip_instance_cache": True})
+
+
+def _ask_store(
+    connected: AbstractFileSystem | None, like: AbstractFileSystem, method: str, path: str, options: dict[str, Any]
+) -> tuple[AbstractFileSystem, Any]:
+    """Returns the connection that was used, a new one if there was none, and the result."""
+    store = connected or _same_store(like)
+    store.invalidate_cache()
+    return store, getattr(store, method)(path, **options)
+
+
+async def _in_thread(work: Callable[[], _Result]) -> _Result:
+    """Returns what `work` returns, from a thread that nobody waits for at exit: a server may never answer."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[_Result] = loop.create_future()
+
+    def run() -> None:
+        try:
+            value = work()
+        except Exception as error:
+            loop.call_soon_threadsafe(finish_with, result.set_exception, error)
+        else:
+            loop.call_soon_threadsafe(finish_with, result.set_result, value)
+
+    def finish_with(finish: Callable[[Any], None], value: object) -> None:
+        if not result.done():  # else it took too long
+            finish(value)
+
+    threading.Thread(target=run, name="gompfs-remote", daemon=True).start()
+    return await result
 
 
 def as_os_error(error: BaseException) -> OSError:

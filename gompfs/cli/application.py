@@ -50,7 +50,7 @@ COMMAND_MODULES = {
     "repack": "repack",
     "stats": "stats",
     "bench": "bench",
-    "completion": "completion",
+    "setup": "setup",
 }
 
 

@@ -1,4 +1,4 @@
-"""`gompfs completion`: scripts for shells that complete gompfs commands, and the answers to these scripts.
+"""Answers the scripts in completions/, with which shells complete gompfs commands.
 
 A script runs `gompfs` with _GOMPFS_COMPLETE=SHELL and passes the command line as arguments. The answer is a list of
 records of three fields, each terminated by a NUL byte: type, value, help. Types are `plain` (an option or command),
@@ -16,127 +16,21 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from gompfs.cli.command_line import Choice, argument, command
 from gompfs.cli.completions import Completion
 
-_BASH = r"""
-_gompfs_completion() {
-    local program=$1 answer=() number value all_directories=1
-    command -v -- "$program" >/dev/null || program=gompfs
-    COMPREPLY=()
-    mapfile -d '' -t answer < <(
-        _GOMPFS_COMPLETE=bash "$program" "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null
-    )
-    for ((number = 0; number + 2 < ${#answer[@]}; number += 3)); do
-        value=${answer[number + 1]}
-        case ${answer[number]} in
-            dir) compopt -o dirnames; return ;;
-            file) compopt -o default; return ;;
-        esac
-        [[ $value == */ || $value == */\' || $value == *= ]] || all_directories=
-        COMPREPLY+=("$value")
-    done
-    [[ $all_directories ]] && compopt -o nospace
-    return 0
-}
-
-complete -o nosort -F _gompfs_completion gompfs
-"""
-
-_ZSH = r"""
-#compdef gompfs
-
-_gompfs_completion() {
-    local -a answer values directories described
-    local kind value text
-    (( $+commands[gompfs] )) || return 1
-    answer=("${(@0)$(
-        _GOMPFS_COMPLETE=zsh gompfs "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null
-    )}")
-    for kind value text in "${(@)answer[1,-2]}"; do
-        case $kind in
-            dir) _path_files -/; return ;;
-            file) _path_files -f; return ;;
-        esac
-        if [[ -n $text ]]; then
-            described+=("${value//:/\\:}:$text")
-        elif [[ $value == */ || $value == *= ]]; then
-            directories+=("$value")
-        else
-            values+=("$value")
-        fi
-    done
-    (( $#described )) && _describe -V unsorted described -U
-    (( $#directories )) && compadd -U -V unsorted -S '' -a -- directories
-    (( $#values )) && compadd -U -V unsorted -a -- values
-    return 0
-}
-
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
-    _gompfs_completion "$@"  # found in fpath
-else
-    compdef _gompfs_completion gompfs  # sourced
-fi
-"""
-
-_FISH = r"""
-function _gompfs_completion
-    set -l current (commandline -ct)
-    set -l words (commandline -opc)
-    set -l unescaped (string unescape -- "$current" | string collect)
-    if test -z "$unescaped"
-        set unescaped (string trim -l -c '"\'' -- "$current" | string collect)
-    end
-    set -l answer (_GOMPFS_COMPLETE=fish gompfs $words[2..-1] "$unescaped" 2>/dev/null | string split0)
-    set -l number 1
-    while test (math $number + 2) -le (count $answer)
-        set -l kind $answer[$number]
-        set -l value $answer[(math $number + 1)]
-        set -l text $answer[(math $number + 2)]
-        set number (math $number + 3)
-        if test $kind = dir
-            __fish_complete_directories "$unescaped" | string split \n | string join0
-        else if test $kind = file
-            __fish_complete_path "$unescaped" | string split \n | string join0
-        else if test -n "$text"
-            printf '%s\t%s\0' "$value" "$text"
-        else
-            printf '%s\0' "$value"
-        end
-    end
-end
-
-complete --no-files --command gompfs --arguments "(_gompfs_completion | string split0)"
-"""
-
-SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-
-
-@command("completion")
-@argument("shell", metavar="{bash|zsh|fish}", type=Choice(SCRIPTS))
-def completion_command(shell: str) -> None:
-    """Print a script with which SHELL completes gompfs commands.
-
-    The script completes commands, options, and paths inside archives.
-
-    \b
-    bash: gompfs completion bash > ~/.local/share/bash-completion/completions/gompfs
-    zsh:  gompfs completion zsh > ~/.zfunc/_gompfs     (with ~/.zfunc in fpath)
-    fish: gompfs completion fish > ~/.config/fish/completions/gompfs.fish
-    """
-    sys.stdout.write(SCRIPTS[shell].lstrip("\n"))
+SHELLS = ("bash", "zsh", "fish")
 
 
 def answer_shell(
     completions: Callable[[Sequence[str]], Iterable[Completion]], shell: str, arguments: Sequence[str]
 ) -> int:
-    """Print the completions that a script of SCRIPTS asks for, and return the exit status.
+    """Print the completions that a script asks for, and return the exit status.
 
     `completions` returns those of the last word of a line. `shell` is what the script has in the environment variable.
     For zsh and fish, `arguments` are the words after `gompfs` up to the cursor; the last word is incomplete. For bash,
     they are the command line up to the cursor, and the part of it that readline replaces.
     """
-    if shell not in SCRIPTS or not arguments or (shell == "bash" and len(arguments) != 2):
+    if shell not in SHELLS or not arguments or (shell == "bash" and len(arguments) != 2):
         return 1
     words = list(arguments)
     quoted: Callable[[str], str] = str

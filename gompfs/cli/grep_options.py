@@ -118,7 +118,7 @@ _LEFT_OUT = {
         ("--field-context-separator --field-match-separator", _SEPARATORS),
         ("--exclude --exclude-dir", "use -g '!GLOB'"),
         ("--include --type-add --type-clear", "use -g GLOB"),
-        ("--generate", "see man gompfs-grep; gompfs completion is for shells"),
+        ("--generate", "see man gompfs-grep; for shells, see gompfs setup"),
         ("--glob-case-insensitive --iglob", "write both cases, as in -g '*.[cC]'"),
         ("--hostname-bin --hyperlink-format", "files of an archive have no addresses; use rg in a mount"),
         ("--ignore-file-case-insensitive", "write both cases in the rules, as in *.[cC]"),

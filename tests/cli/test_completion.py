@@ -18,9 +18,14 @@ from pathlib import Path
 import pytest
 from tree_helpers import PACKAGE_PARENT, pack
 
-from gompfs.cli.completion import SCRIPTS, BashLine
+from gompfs.cli.completion import SHELLS, BashLine
 from gompfs.options import MOUNT_OPTIONS
 
+SCRIPTS = {
+    "bash": "gompfs.bash",
+    "zsh": "_gompfs",
+    "fish": "gompfs.fish",
+}
 _QUIET_SECONDS = 0.05
 _LIMIT = 20  # seconds until an event
 _NAMES = [
@@ -72,7 +77,7 @@ class Shell:
         binaries.mkdir()
         (binaries / "gompfs").write_text(_PROGRAM.format(path=PACKAGE_PARENT, python=sys.executable))
         (binaries / "gompfs").chmod(0o755)
-        (directory / "script").write_text(SCRIPTS[name])
+        shutil.copy(Path(__file__).parents[2] / "completions" / SCRIPTS[name], directory / "script")
         self.name = name
         self.written = b""
         self._events = directory / "events"
@@ -189,7 +194,7 @@ def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bytecode")
 
 
-@pytest.fixture(params=SCRIPTS)
+@pytest.fixture(params=SHELLS)
 def shell(request: pytest.FixtureRequest, hostile_archive: Path, bytecode: Path, tmp_path: Path) -> Iterator[Shell]:
     """A shell in tmp_path, which contains the archive as a.gomp."""
     name = request.param
@@ -252,9 +257,9 @@ def test_names_are_completed_inside_quotes(shell: Shell, tmp_path: Path) -> None
 
 def test_commands_options_and_local_files(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "local archive.gomp").write_bytes((tmp_path / "a.gomp").read_bytes())
-    shell.complete("gompfs comple")
-    shell.enter("bash >out1")
-    assert written_by(tmp_path / "out1") == SCRIPTS["bash"].lstrip()
+    shell.complete("gompfs verif")
+    shell.enter("-q a.gomp && echo good >out1")
+    assert written_by(tmp_path / "out1") == "good\n"
     shell.complete("gompfs ls --rec")
     shell.complete("local")
     shell.enter(" d1/ >out2")

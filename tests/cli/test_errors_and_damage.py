@@ -220,7 +220,7 @@ def test_an_unavailable_engine(gompfs, archive):
         ("pack", "--mtime", "2300-01-01", "source", "x.gomp"),
         ("pack", "--owner", "no such user", "source", "x.gomp"),
         ("mount", "x.gomp", "somewhere", "-o", "frobnicate"),
-        ("completion", "tcsh"),
+        ("setup", "--remove"),
     ],
 )
 def test_wrong_usage_is_status_2(gompfs, arguments):

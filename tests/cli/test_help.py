@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
 import pytest
 
 from gompfs import __version__
@@ -29,15 +26,6 @@ def test_every_command_has_help(gompfs, command):
 
 def test_version(gompfs):
     assert gompfs("--version").output == f"gompfs {__version__}\n".encode()
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(gompfs, shell):
-    result = gompfs("completion", shell)
-    assert result.status == 0
-    assert b"_GOMPFS_COMPLETE" in result.output
-    if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=result.output, check=True)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,6 @@ def test_full_standard_output_of_grep(archive, command):
         ("stats words.gomp info --json", 1),
         ("verify tree.gomp", 1),
         ("pack --force tree new.gomp", 1),
-        ("completion bash", 1),
         ("pack --help", 1),
         ("ps", 1),
         ("grep -c last tree.gomp", 2),
@@ -164,7 +163,7 @@ def test_messages_have_paths_as_they_were_typed(gompfs, archive):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("completion",), "Missing argument '{bash|zsh|fish}'. See"),
+        (("setup",), "Give one of --system and --user. See"),
         (("bench", "--seconds", "x", "a.gomp"), "'x' is not a number of at least 0."),
         (("bench", "--seconds", "-1", "a.gomp"), "'-1' is not a number of at least 0."),
         (("pack", "--level", "0", "tree", "a.gomp"), "'0' is not a whole number from 1 to 8."),

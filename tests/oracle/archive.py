@@ -88,8 +88,8 @@ class Reading:
             if ino not in self.inodes:
                 raise OracleError(f"no inode {ino}")
             entry = paths[path] = self.inodes[ino]
-            if entry.mode < 0:
-                raise OracleError(f"the mode of inode {ino} is negative")
+            if not 0 <= entry.mode < 1 << 16:
+                raise OracleError(f"the mode of inode {ino} has more than 16 bits")
             if stat.S_ISDIR(entry.mode):
                 if len(paths) > _MAX_ENTRIES or room < 0:
                     raise TooMuchError("there are many paths, or long ones")

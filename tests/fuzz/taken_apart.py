@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import sqlite3
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from column_groups import columns_of_image
@@ -68,6 +68,9 @@ class BytesFile:
 
     def read(self, size: int, archive_offset: int) -> bytes:
         return self._content[archive_offset : archive_offset + size]
+
+    def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
+        pass
 
 
 @dataclass

@@ -6,7 +6,7 @@ An archive stores columns, which are untrusted input. C++ checks them, and write
 
 from __future__ import annotations
 
-import sqlite3
+import _sqlite3 as sqlite3  # the module sqlite3 also imports datetime, for conversions that no query needs
 from collections.abc import Iterator
 from contextlib import contextmanager
 

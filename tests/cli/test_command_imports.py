@@ -21,7 +21,7 @@ finally:
 _READERS_NEED_NO = {"numpy", "sqlite_utils", "mfusepy", "rich", "asyncio", "ctypes", "concurrent.futures", "logging"}
 _READERS_NEED_NO |= {"pathlib", "tempfile", "traceback", "gompfs.options", "gompfs.text", "gompfs.index.writer"}
 # They take longer than the rest of the start: gompfs.light_types and gompfs.cli.command_line are in their place.
-_SLOW = {"typing", "dataclasses", "inspect", "re", "argparse", "shlex", "uuid", "importlib.util"}
+_SLOW = {"typing", "dataclasses", "inspect", "re", "argparse", "shlex", "uuid", "importlib.util", "datetime"}
 
 
 def loaded_by(*arguments: str | Path) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -34,7 +35,17 @@ class Announcements:
         heads = [(parts.head_offsets[part], parts.head_sizes[part]) for part in used]
         content = [(blocks.archive_offsets[number], blocks.compressed_sizes[number]) for number in numbers]
         words = self._words.get(segment.number, []) if any(size for _, size in heads) else []
-        self._file.announce([*content, *heads, *words])
+        self._file.announce([*content, *heads, *words], are_all=False)
+
+    def stream(self, wanted: bytes) -> None:
+        """Called before the blocks of the stream are read that are not 0 in `wanted`."""
+        ranges: list[Range] = []
+        for segment in self._segments:
+            blocks = segment.blocks
+            of_segment = wanted[segment.first_block : segment.first_block + len(blocks)]
+            columns = zip(blocks.archive_offsets, blocks.compressed_sizes, strict=True)
+            ranges += itertools.compress(columns, of_segment)
+        self._file.announce(ranges)
 
     def words(self) -> None:
         """Called before any text is read: all of it needs the words."""

@@ -28,10 +28,11 @@ class ArchiveFile(Protocol):
         Returns the number of bytes.
         """
 
-    def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
+    def announce(self, ranges: Iterable[tuple[int, int]], *, are_all: bool = True) -> None:
         """Called before a caller reads ranges (archive_offset, size), in this order and whole: a hint.
 
-        A remote file has them under way when they are read. It does not wait for them.
+        A remote file has them under way when they are read. It does not wait for them. `are_all` says that the caller
+        will not go on after them.
         """
 
     def close(self) -> None:
@@ -70,7 +71,7 @@ class LocalFile:
         """See ArchiveFile.read_into."""
         return os.preadv(self._descriptor, [buffer], self.start + archive_offset)
 
-    def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
+    def announce(self, ranges: Iterable[tuple[int, int]], *, are_all: bool = True) -> None:
         """See ArchiveFile.announce. The operating system reads ahead by itself."""
 
     def duplicate(self) -> int:

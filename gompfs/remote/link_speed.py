@@ -6,7 +6,7 @@ from time import monotonic
 
 _LEAST, _MOST = 1 << 20, 64 << 20
 _FIRST = 8 << 20  # before anything is measured
-_SECONDS = 0.5  # of traffic; what another reader needs waits behind that
+_SECONDS = 1.5  # of traffic; what another reader needs waits behind that
 _IN_WINDOW = 32  # requests
 _LEAST_REQUEST, _MOST_REQUEST = 128 << 10, 4 << 20
 _MEASURED = 1.0  # seconds
@@ -19,8 +19,8 @@ class LinkSpeed:
         self.window = _FIRST
         """How many bytes to have under way for a reader that goes on in order.
 
-        Half a second of traffic, and at least four times what the link carries in one delay: a connection waits for one
-        delay between two requests.
+        That of one and a half seconds, and at least four times what the link carries in one delay. It must be more than
+        what came while the bandwidth was measured: otherwise the window limits the bandwidth, which limits the window.
         """
         self._delay = float("inf")
         self._bandwidth = 0.0

@@ -5,7 +5,7 @@ loop of fsspec fetches these: a chunk that is under way is not requested again, 
 requested together, in pieces of a size that suits the connection. Readers that go through the file in order find what
 comes next under way already; so does a caller that has announced what it will read.
 
-All members after `_flying` are used by the event loop alone.
+Members from `_flying` on are changed by the event loop alone.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _BEGINNING = 4 << 10  # bytes
 _LEAST_ANNOUNCED = 32 << 20  # bytes that are requested at once, if they will be read surely
 _MAX_STREAMS = 8  # places in the file from which reads go on
 _FIRST_AHEAD = 4  # chunks
+_LATE = 2  # chunks that are read again by what goes on after them
 
 
 def open_url(url: str, options: Mapping[str, Any]) -> ArchiveFile:
@@ -92,6 +93,7 @@ class RemoteFile:
         self._get_loop = get_loop
         self._lock = threading.Lock()
         self._streams: list[_Stream] = []
+        self._known: set[int] = set()  # chunks of which somebody has said that no others near them will be read
         self._is_inherited = False
         self._flying: dict[int, asyncio.Task[bytes]] = {}
         self._speed = LinkSpeed()
@@ -126,7 +128,7 @@ class RemoteFile:
         first, last = archive_offset // CHUNK_SIZE, (end - 1) // CHUNK_SIZE
         chunks = self._cache.load(first, last + 1)
         missing = [number for number, chunk in enumerate(chunks, first) if chunk is None]
-        ahead = self._ahead(first, last)
+        ahead = self._ahead(first, last, may_begin=not self._known.issuperset(missing))
         if missing or ahead:
             fetched = self._wait_for(missing, ahead)
             found = [chunk if chunk is not None else fetched[number] for number, chunk in enumerate(chunks, first)]
@@ -150,7 +152,7 @@ class RemoteFile:
         buffer[:size] = content
         return size
 
-    def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
+    def announce(self, ranges: Iterable[tuple[int, int]], *, are_all: bool = True) -> None:
         """See ArchiveFile.announce."""
         chunks: list[int] = []
         room = max(self._speed.window, _LEAST_ANNOUNCED) // CHUNK_SIZE
@@ -162,6 +164,8 @@ class RemoteFile:
                 with self._lock:
                     self._add_stream(_Stream(first, reach))
                 break
+        if are_all:
+            self._known.update(chunks)
         if chunks:
             self._run(self._obtain([], chunks))
 
@@ -186,13 +190,18 @@ class RemoteFile:
         except OSError as error:
             raise OSError(error.errno or errno.EIO, error.strerror or str(error), self._name) from None
 
-    def _ahead(self, first: int, last: int) -> Sequence[int]:
-        """Returns the chunks to fetch beyond those of a read, which goes on where one before ended or is elsewhere."""
+    def _ahead(self, first: int, last: int, *, may_begin: bool) -> Sequence[int]:
+        """Returns the chunks to fetch beyond those of a read.
+
+        There are some if it goes on where one before ended. `may_begin` says whether the next one may go on here.
+        """
         with self._lock:
             most = self._speed.window // CHUNK_SIZE
-            stream = next((each for each in self._streams if each.next - most <= first <= each.reach), None)
+            near = [each for each in self._streams if each.next - _LATE <= first <= each.reach]
+            stream = min(near, key=lambda each: abs(each.next - first), default=None)
             if stream is None:
-                self._add_stream(_Stream(last + 1))
+                if may_begin:
+                    self._add_stream(_Stream(last + 1))
                 return ()
             begin, end = stream.advance(last + 1, most, -(-self._size // CHUNK_SIZE))
         return self._cache.missing(begin, end) if begin < end else ()
@@ -292,7 +301,8 @@ class _Stream:
         """`next_chunk` will be read next. If it was announced, the chunks before `reach` are requested already."""
         self.next = next_chunk
         self.reach = next_chunk if reach is None else reach
-        self._ahead = _FIRST_AHEAD // 2 if reach is None else reach - next_chunk
+        self._least = 0 if reach is None else _LEAST_ANNOUNCED // CHUNK_SIZE
+        self._ahead = self._least or _FIRST_AHEAD // 2
 
     def advance(self, next_chunk: int, most: int, end: int) -> tuple[int, int]:
         """Note that the chunks before `next_chunk` were read. Returns the chunks to request now.
@@ -302,7 +312,7 @@ class _Stream:
         self.next = max(self.next, next_chunk)
         if self.reach - self.next > self._ahead // 2:
             return 0, 0
-        self._ahead = min(2 * self._ahead, most)
+        self._ahead = max(min(2 * self._ahead, most), self._least)
         begin = max(self.reach, self.next)
         self.reach = max(begin, min(self.next + self._ahead, end))
         return begin, self.reach

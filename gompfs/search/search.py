@@ -85,6 +85,8 @@ class ArchiveSearch:
                     self._cancellation,
                 )
             self._skip_files(query)
+            if archive.stored.announcements is not None:
+                archive.stored.announcements.stream(self._search.blocks(archive.num_blocks, archive.block_size))
             if devices and not query.is_decoded:
                 self._skip_blocks(devices, matcher)
         except (PatternError, SearchError) as error:

@@ -46,6 +46,18 @@ std::size_t GrammarScan::part_at(std::uint64_t offset) const {
     return index == 0 || after == parts_.end() ? parts_.size() : index - 1;
 }
 
+// The piece that a file is. Nothing if it is none, or more than one.
+std::optional<GrammarScan::Piece> GrammarScan::only_piece_of(const LayoutView& file) const {
+    if (file.extents.size() != 1 || file.extents[0].size != file.size) {
+        return std::nullopt;
+    }
+    const std::uint64_t begin = file.extents[0].stream_offset, end = begin + file.size;
+    const std::size_t part = part_at(begin);
+    return part < parts_.size() && end <= parts_[part + 1].begin
+               ? std::optional(Piece{part, begin, end})
+               : std::nullopt;
+}
+
 // The pieces that a file consists of. Nothing if it has holes, or is not all in parts that are
 // known here.
 std::optional<std::vector<GrammarScan::Piece>> GrammarScan::pieces_of(
@@ -165,10 +177,7 @@ bool GrammarScan::count(Part& part, Worker& worker) const {
 
 // Sets the states in which a file continues in other parts, where they were scanned in others.
 void GrammarScan::find_other_states(const LayoutView& file, std::vector<std::size_t>& again) {
-    const bool is_in_one_part =
-        file.extents.size() == 1 && part_at(file.extents[0].stream_offset) ==
-                                        part_at(file.extents[0].stream_offset + file.size - 1);
-    if (file.extents.empty() || is_in_one_part) {
+    if (only_piece_of(file)) {
         return;
     }
     const auto pieces = pieces_of(file);
@@ -216,27 +225,31 @@ const LinesOfPiece* GrammarScan::find(const Piece& piece) const {
 }
 
 std::optional<std::uint64_t> GrammarScan::num_lines(const LayoutView& file) const {
-    const auto pieces = pieces_of(file);
-    if (!pieces) {
-        return std::nullopt;
+    if (const auto piece = only_piece_of(file)) {
+        return num_lines_of({&*piece, 1});
     }
+    const auto pieces = pieces_of(file);
+    return pieces ? num_lines_of(*pieces) : std::nullopt;
+}
+
+std::optional<std::uint64_t> GrammarScan::num_lines_of(std::span<const Piece> pieces) const {
     std::uint64_t total = 0;
     State state = automaton_.line_start;  // at the beginning of the next piece
     bool ends_with_file = true;
-    for (std::size_t index = 0; index < pieces->size(); ++index) {
-        const Piece& piece = (*pieces)[index];
+    for (std::size_t index = 0; index < pieces.size(); ++index) {
+        const Piece& piece = pieces[index];
         const Part& part = parts_[piece.part];
         const bool begins_part = piece.begin == part.begin;
-        if ((index != 0 && (ends_with_file || !follows(piece, (*pieces)[index - 1]))) ||
+        if ((index != 0 && (ends_with_file || !follows(piece, pieces[index - 1]))) ||
             (begins_part && part.kind == Part::Kind::counted && part.first_state != state)) {
             return std::nullopt;
         }
         if (part.kind == Part::Kind::idle && state == LineAutomaton::kStart) {
-            ends_with_file = index + 1 == pieces->size();
+            ends_with_file = index + 1 == pieces.size();
             continue;
         }
         const LinesOfPiece* const found = part.kind == Part::Kind::counted ? find(piece) : nullptr;
-        if (found == nullptr || found->is_undecided != 0) {
+        if (found == nullptr || found->is_undecided) {
             return std::nullopt;
         }
         total += found->num_lines;

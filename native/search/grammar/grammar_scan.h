@@ -103,9 +103,11 @@ class GrammarScan {
     bool is_last_of_segment(std::size_t part) const {
         return part + 1 == parts_.size() || parts_[part + 1].segment != parts_[part].segment;
     }
+    std::optional<Piece> only_piece_of(const LayoutView& file) const;
     std::optional<std::vector<Piece>> pieces_of(const LayoutView& file) const;
     bool follows(const Piece& piece, const Piece& before) const;
     const LinesOfPiece* find(const Piece& piece) const;
+    std::optional<std::uint64_t> num_lines_of(std::span<const Piece> pieces) const;
 
     void mark_needed(const LayoutView& file);
     void scan_needed(unsigned num_threads);

@@ -39,6 +39,7 @@ bool PartEffects::read_tokens(Bytes payload, std::size_t pool_size, const Segmen
     global_ = &tokens;
     pool_size_ = pool_left_ = pool_size;
     can_find_ = are_words_expanded_ = false;
+    ++generation_;
     steps_left_ = kMaxSteps;
     if (pool_size > kMaxPoolSize || !head_.read(payload, HeadArrays::Extent::tokens)) {
         return false;
@@ -104,23 +105,28 @@ bool PartEffects::read_rules() {
     reserve(facts_, count);
     reserve(from_start_, count);
     std::fill_n(facts_.begin(), count, facts::kMissing);
-    if (found_.size() > kFewFound) {
-        found_ = {};
-    } else if (num_found_ != 0) {
-        std::fill(found_.begin(), found_.end(), std::pair<std::uint64_t, Effect>{});
-    }
     num_found_ = next_symbol_ = 0;
+    reserve(symbols_, count);
+    for (int number_class = 0; number_class < kNumClasses; ++number_class) {
+        const std::uint64_t end =
+            class_base(number_class) + (std::uint64_t{1} << class_extra_bits(number_class));
+        ends_of_classes_[number_class] =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(end, count));
+    }
     RankCounter ranks;
     return set_tokens(ranks) && set_rules(ranks) && pool_left_ == 0 && ranks.is_complete(count);
 }
 
-// Takes the rank of the next symbol. Returns false if it is too high, or the pool too small.
+// Takes the rank of the next symbol. Returns false if it is too high for its class, so that another
+// symbol might have it, or if the pool is too small.
 bool PartEffects::take_rank(RankCounter& ranks, const TokenEffect& added, std::uint32_t& rank) {
     const std::size_t size = added.facts & facts::kSize;
-    rank = ranks.next(head_.classes[next_symbol_++]);
-    if (rank >= num_symbols() || size > pool_left_) {
+    const std::uint8_t number_class = head_.classes[next_symbol_];
+    rank = ranks.next(number_class);
+    if (rank >= ends_of_classes_[number_class] || size > pool_left_) {
         return false;
     }
+    symbols_[rank] = static_cast<std::uint32_t>(next_symbol_++);
     pool_left_ -= size;
     from_start_[rank] = added.effect;
     return true;
@@ -224,8 +230,8 @@ bool PartEffects::run_rule(std::size_t rule, std::size_t first_other, State stat
 
 // What a symbol does from a state other than kStart.
 bool PartEffects::find(std::uint32_t rank, State state, Effect& effect) {
-    if (!can_find_ && !prepare_find()) {
-        return false;
+    if (!can_find_) {
+        prepare_find();
     }
     if (state == LineAutomaton::kMatched) {
         if (from_matched_[rank] == kUnknown) {
@@ -237,7 +243,7 @@ bool PartEffects::find(std::uint32_t rank, State state, Effect& effect) {
         effect = effect_of(from_matched_[rank]);
         return true;
     }
-    const std::uint64_t key = (std::uint64_t{rank} << 16 | state) + 1;
+    const std::uint64_t key = generation_ << kBitsOfKey | std::uint64_t{rank} << 16 | state;
     const auto& [known, of_known] = found_[slot_of(key)];
     if (known == key) {
         effect = of_known;
@@ -254,7 +260,7 @@ bool PartEffects::find(std::uint32_t rank, State state, Effect& effect) {
 std::size_t PartEffects::slot_of(std::uint64_t key) const {
     const int log2 = std::countr_zero(found_.size());
     std::size_t slot = key * 0x9e3779b97f4a7c15 >> (64 - log2);
-    while (found_[slot].first != 0 && found_[slot].first != key) {
+    while (is_of_part(found_[slot].first) && found_[slot].first != key) {
         slot = (slot + 1) & (found_.size() - 1);
     }
     return slot;
@@ -265,7 +271,7 @@ void PartEffects::add_found(std::uint64_t key, const Effect& effect) {
         std::vector<std::pair<std::uint64_t, Effect>> old(2 * found_.size());
         old.swap(found_);
         for (const auto& each : old) {
-            if (each.first != 0) {
+            if (is_of_part(each.first)) {
                 found_[slot_of(each.first)] = each;
             }
         }
@@ -292,18 +298,9 @@ bool PartEffects::run(std::uint32_t rank, State state, Effect& effect) {
     return true;
 }
 
-// Finds the symbol of each rank. Returns false if two have the same.
-bool PartEffects::prepare_find() {
+void PartEffects::prepare_find() {
+    can_find_ = true;
     const std::size_t count = num_symbols();
-    reserve(symbols_, count);
-    RankCounter ranks;
-    for (std::uint32_t symbol = 0; symbol < count; ++symbol) {
-        const std::uint32_t rank = ranks.next(head_.classes[symbol]);
-        if (rank < count) {
-            symbols_[rank] = symbol;
-        }
-    }
-    can_find_ = ranks.is_complete(count);
     reserve(rule_starts_, head_.rule_sizes.size());
     std::size_t start = 0;
     for (std::size_t rule = 0; rule < head_.rule_sizes.size(); ++rule) {
@@ -315,7 +312,6 @@ bool PartEffects::prepare_find() {
     if (found_.empty()) {
         found_.resize(kFewFound);
     }
-    return can_find_;
 }
 
 // Expands the local words, which are valid: read_tokens() has gone through them.

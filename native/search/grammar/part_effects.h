@@ -5,6 +5,7 @@
 // is found for a part has a limit.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "common/large_vector.h"
 #include "search/grammar/line_automaton.h"
 #include "search/grammar/token_effects.h"
+#include "shared/format_constants.h"
 #include "text/head_arrays.h"
 
 namespace gompfs::search {
@@ -84,7 +86,7 @@ class PartEffects {
     bool find(std::uint32_t rank, State state, Effect& effect);
     bool run(std::uint32_t rank, State state, Effect& effect);
     bool run_rule(std::size_t rule, std::size_t first_other, State state, Effect& effect);
-    bool prepare_find();
+    void prepare_find();
     Bytes bytes_of_token(std::size_t symbol);
     void expand_local_words();
     std::size_t slot_of(std::uint64_t key) const;
@@ -100,19 +102,25 @@ class PartEffects {
     LargeVector<TokenEffect> local_words_;
     std::vector<TokenEffect> local_separators_;
     Bytes separator_bytes_;
-    LargeVector<Facts> facts_;        // by rank
-    LargeVector<Effect> from_start_;  // by rank, if it is busy
+    LargeVector<Facts> facts_;                                // by rank
+    LargeVector<std::uint32_t> symbols_;                      // by rank
+    std::array<std::uint32_t, kNumClasses> ends_of_classes_;  // of their ranks
+    LargeVector<Effect> from_start_;                          // by rank, if it is busy
     std::vector<std::pair<std::uint32_t, Facts>> of_level_;
 
     // For symbols from other states than kStart:
     std::uint64_t steps_left_ = 0;
     bool can_find_ = false, are_words_expanded_ = false;
-    LargeVector<std::uint32_t> symbols_;      // by rank
     LargeVector<std::uint32_t> rule_starts_;  // in the other ranks, by rule
     LargeVector<std::uint8_t> words_;         // the local ones, each with a space
     std::vector<std::uint32_t> word_starts_, separator_starts_;
     LargeVector<std::uint32_t> from_matched_;  // by rank: effects as numbers, or kUnknown
-    // A hash table of keys and effects from the other states; a key is a rank and a state.
+    // A hash table of keys and effects from the other states. A key is the number of the part, a
+    // rank and a state. Items of other parts count as free, so that they need not be cleared.
+    static constexpr int kBitsOfKey = 36;
+    static_assert(kMaxPartSymbols <= 1 << (kBitsOfKey - 16));
+    bool is_of_part(std::uint64_t key) const { return key >> kBitsOfKey == generation_; }
+    std::uint64_t generation_ = 0;
     std::vector<std::pair<std::uint64_t, Effect>> found_;
     std::size_t num_found_ = 0;
 };

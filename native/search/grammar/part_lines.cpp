@@ -23,9 +23,8 @@ struct Sums {
     }
 };
 
-// Goes over symbols without these facts, some at a time. Returns how many there were; there may be
-// more of them.
-GOMPFS_TARGET_CLONES std::size_t pass_many(const Facts* symbols, std::size_t count, Facts stopping,
+// Adds the sizes of symbols up to the first splitter. Returns its index, or the number of symbols.
+GOMPFS_TARGET_CLONES std::size_t add_sizes(const Facts* symbols, std::size_t count,
                                            std::uint64_t& size, Facts& adjacent) {
     std::size_t at = 0;
     std::uint64_t total = 0;
@@ -34,13 +33,37 @@ GOMPFS_TARGET_CLONES std::size_t pass_many(const Facts* symbols, std::size_t cou
         for (std::size_t index = 0; index < kAtOnce; ++index) {
             sums.add(symbols + at + index);
         }
-        if ((sums.all & stopping) != 0) {
+        if ((sums.all & facts::kSplitter) != 0) {
             break;
         }
         total += sums.size;
         adjacent |= sums.adjacent;
     }
+    Sums sums;
+    for (; at < count && (symbols[at] & facts::kSplitter) == 0; ++at) {
+        sums.add(symbols + at);
+    }
+    total += sums.size;
+    adjacent |= sums.adjacent;
     size += total;
+    return at;
+}
+
+// The index of the first symbol that has some of these facts, or the number of symbols.
+GOMPFS_TARGET_CLONES std::size_t find_facts(const Facts* symbols, std::size_t count, Facts wanted) {
+    std::size_t at = 0;
+    for (; at + kAtOnce <= count; at += kAtOnce) {
+        Facts all = 0;
+        for (std::size_t index = 0; index < kAtOnce; ++index) {
+            all |= symbols[at + index];
+        }
+        if ((all & wanted) != 0) {
+            break;
+        }
+    }
+    while (at < count && (symbols[at] & wanted) == 0) {
+        ++at;
+    }
     return at;
 }
 
@@ -50,7 +73,6 @@ void PartLines::begin(State state) {
     walk_ = {state};
     size_ = position_ = piece_begin_ = last_begin_ = 0;
     ends_with_file_ = true;
-    has_adjacent_ = false;
     pieces_.clear();
 }
 
@@ -62,11 +84,11 @@ bool PartLines::read(Bytes payload, std::uint32_t uncompressed_size) {
     }
     set_facts();
     const std::size_t first = block_.skip == 0 ? 0 : 1;
-    if (!begin_block(size_) || !read_symbols(first)) {
+    if (!begin_block(size_) || !measure(first) || !read_symbols(first)) {
         return false;
     }
     size_ += uncompressed_size;
-    return !has_adjacent_;
+    return true;
 }
 
 void PartLines::set_facts() {
@@ -111,64 +133,74 @@ Facts PartLines::stopping_facts() const {
     }
 }
 
-// Goes over symbols that need not be looked at. Returns the index after them.
+// Finds where the pieces end. Returns false if one has no bytes, or separators are adjacent.
+bool PartLines::measure(std::size_t first) {
+    const std::size_t count = block_.ranks.size();
+    Facts adjacent = 0;
+    ends_.clear();
+    std::size_t at = first;
+    for (;;) {
+        at += add_sizes(facts() + at, count - at, position_, adjacent);
+        if (at == count) {
+            break;
+        }
+        position_ -= facts::takes_space(facts()[at - 1], facts()[at]) / facts::kSeparator;
+        if (position_ == (ends_.empty() ? piece_begin_ : ends_.back())) {
+            return false;
+        }
+        ends_.push_back(position_);
+        ++at;
+    }
+    last_ = block_.ranks[count - 1];
+    last_begin_ = position_ - (facts()[count - 1] & facts::kSize);
+    return adjacent == 0;
+}
+
+// The index of the next symbol that has to be looked at.
 std::size_t PartLines::pass_idle(std::size_t at) {
+    constexpr std::size_t kNear = 8;
     const Facts stopping = stopping_facts();
     const std::size_t count = block_.ranks.size(), first = at;
-    if (at == count || (facts()[at] & stopping) != 0) {
-        return at;
+    for (const std::size_t near = std::min(at + kNear, count); at < near; ++at) {
+        if ((facts()[at] & stopping) != 0) {
+            break;
+        }
     }
-    Facts adjacent = 0;
-    at += pass_many(facts() + at, count - at, stopping, position_, adjacent);
-    Sums sums;
-    for (; at < count && (facts()[at] & stopping) == 0; ++at) {
-        sums.add(facts() + at);
+    if (at == first + kNear) {
+        at += find_facts(facts() + at, count - at, stopping);
     }
-    position_ += sums.size;
-    has_adjacent_ = has_adjacent_ || (adjacent | sums.adjacent) != 0;
     if (at != first) {
         walk_.before = facts()[at - 1];
-        ends_with_file_ = false;
     }
     return at;
 }
 
 bool PartLines::read_symbols(std::size_t at) {
     const std::size_t count = block_.ranks.size();
+    std::size_t num_ended = 0;
     while ((at = pass_idle(at)) < count) {
-        Sums sums;
-        sums.add(facts() + at);
-        position_ += sums.size;
-        if ((sums.all & facts::kSplitter) != 0) {
-            if (!end_piece()) {
-                return false;
-            }
-        } else {
-            has_adjacent_ = has_adjacent_ || sums.adjacent != 0;
-            ends_with_file_ = false;
-            if (!effects_.step(walk_, block_.ranks[at])) {
-                return false;
-            }
+        if ((facts()[at] & facts::kSplitter) != 0) {
+            end_piece(ends_[num_ended++]);
+        } else if (!effects_.step(walk_, block_.ranks[at])) {
+            return false;
         }
         ++at;
     }
-    last_ = block_.ranks[count - 1];
-    last_begin_ = position_ - (facts()[count - 1] & facts::kSize);
+    ends_with_file_ = (facts()[count - 1] & facts::kSplitter) != 0;
     return true;
 }
 
-// Ends a piece at a splitter. Returns false if it has no bytes.
-bool PartLines::end_piece() {
+// Ends a piece at a splitter.
+void PartLines::end_piece(std::uint64_t position) {
     const LineAutomaton::LineEnd end = automaton_.at_end_of_file(walk_.state);
-    const bool is_undecided = end == LineAutomaton::LineEnd::unsure;
-    const std::uint32_t last = end == LineAutomaton::LineEnd::match ? 1 : 0;
-    pieces_.push_back(
-        {static_cast<std::uint32_t>(piece_begin_), walk_.num_lines + last, is_undecided ? 1u : 0u});
-    const bool has_bytes = position_ != piece_begin_;
-    piece_begin_ = position_;
+    add_piece(walk_.num_lines + (end == LineAutomaton::LineEnd::match ? 1 : 0),
+              end == LineAutomaton::LineEnd::unsure);
+    piece_begin_ = position;
     walk_ = {automaton_.line_start};
-    ends_with_file_ = true;
-    return has_bytes;
+}
+
+void PartLines::add_piece(std::uint32_t num_lines, bool is_undecided) {
+    pieces_.push_back({static_cast<std::uint32_t>(piece_begin_), num_lines, is_undecided});
 }
 
 bool PartLines::finish() {
@@ -179,8 +211,7 @@ bool PartLines::finish() {
         if ((walk_.before & facts::kWord) != 0) {
             walk_.state = automaton_.after_space[walk_.state];
         }
-        pieces_.push_back({static_cast<std::uint32_t>(piece_begin_), walk_.num_lines,
-                           walk_.state == LineAutomaton::kUndecided ? 1u : 0u});
+        add_piece(walk_.num_lines, walk_.state == LineAutomaton::kUndecided);
     }
     return true;
 }

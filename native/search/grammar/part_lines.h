@@ -17,8 +17,8 @@ namespace gompfs::search {
 // A piece of a file in a part.
 struct LinesOfPiece {
     std::uint32_t begin;  // in the text of the part
-    std::uint32_t num_lines : 31;
-    std::uint32_t is_undecided : 1;
+    std::uint32_t num_lines;
+    bool is_undecided;
 };
 
 class PartLines {
@@ -43,8 +43,10 @@ class PartLines {
 
   private:
     bool begin_block(std::uint64_t block_begin);
+    bool measure(std::size_t first);
     bool read_symbols(std::size_t at);
-    bool end_piece();
+    void end_piece(std::uint64_t position);
+    void add_piece(std::uint32_t num_lines, bool is_undecided);
     std::size_t pass_idle(std::size_t at);
     Facts stopping_facts() const;
     void set_facts();
@@ -58,7 +60,8 @@ class PartLines {
     std::uint64_t position_ = 0, piece_begin_ = 0;
     std::uint64_t last_begin_ = 0;  // of the last symbol
     std::uint32_t last_ = 0;        // its rank
-    bool ends_with_file_ = true, has_adjacent_ = false;
+    bool ends_with_file_ = true;
+    std::vector<std::uint64_t> ends_;  // of the pieces that end in the block
     PartEffects::Walk walk_{};
     std::vector<LinesOfPiece> pieces_;
 };

@@ -84,7 +84,7 @@ class ArchiveSearch:
                     archive.engine.num_threads,
                     self._cancellation,
                 )
-            self._skip_files(query)
+            self._skip_files(query, in_grammar=not devices)
             if archive.stored.announcements is not None:
                 archive.stored.announcements.stream(self._search.blocks(archive.num_blocks, archive.block_size))
             if devices and not query.is_decoded:
@@ -94,11 +94,12 @@ class ArchiveSearch:
         except ValueError as error:
             raise CorruptIndexError(f"the index is damaged: {error}", archive=archive.path) from None
 
-    def _skip_files(self, query: SearchQuery) -> None:
+    def _skip_files(self, query: SearchQuery, *, in_grammar: bool) -> None:
         archive = self._archive
         if _may_skip_files(archive, query):
             rule = WORD_RULES.index(archive.meta["words"])
-            self._search.skip_files(archive.stored.heads, rule, archive.block_size, archive.engine.num_threads)
+            threads = archive.engine.num_threads
+            self._search.skip_files(archive.stored.heads, rule, archive.block_size, threads, in_grammar=in_grammar)
 
     def _skip_blocks(self, devices: Sequence[TextDevice], matcher: Matcher) -> None:
         """Has devices find the blocks that may have matches."""

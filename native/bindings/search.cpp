@@ -181,11 +181,12 @@ class Search {
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
 
-    void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size,
-                    unsigned num_threads) {
+    void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size, unsigned num_threads,
+                    bool in_grammar) {
         search_.use(heads, block_size);
         const auto rule = static_cast<WordRule>(word_rule);
-        if (!scan_grammar(heads, rule, block_size, num_threads) && !needs_all_files()) {
+        if ((!in_grammar || !scan_grammar(heads, rule, block_size, num_threads)) &&
+            !needs_all_files()) {
             skip_by_literals(heads, rule, block_size, num_threads);
         }
     }
@@ -270,11 +271,13 @@ class Search {
         }
         grammar_.emplace(std::move(*automaton), rule, heads, source_.get(), block_size,
                          counts ? Goal::count : Goal::skip);
-        run([&] { grammar_->run(files_, num_threads); });
-        if (!needs_all_files()) {
-            skipped_ = files_.keep_if(
-                [&](const LayoutView& layout) { return grammar_->may_match(layout); });
-        }
+        run([&] {
+            grammar_->run(files_, num_threads);
+            if (!needs_all_files()) {
+                skipped_ = files_.keep_if(
+                    [&](const LayoutView& layout) { return grammar_->may_match(layout); });
+            }
+        });
         if (counts) {
             search_.use(*grammar_);
         }
@@ -398,10 +401,12 @@ void bind_search(nb::module_& module) {
              "PatternError for a glob, SearchError for too many roots or if ignore rules take too "
              "long, SearchStoppedError, and ValueError if the rows contradict each other.")
         .def("skip_files", &Search::skip_files, nb::keep_alive<1, 2>(), "heads"_a, "word_rule"_a,
-             "block_size"_a, "num_threads"_a,
+             "block_size"_a, "num_threads"_a, "in_grammar"_a,
              "Leaves out files that cannot have a match, judged by the words of their parts; and "
              "counts lines without reading files, if that is all that is asked.\n\n"
-             "`word_rule` is an index of gompfs.model.WORD_RULES. Raises SearchStoppedError.")
+             "`word_rule` is an index of gompfs.model.WORD_RULES. Without `in_grammar`, only the "
+             "words "
+             "of literals are looked up: a device finds the rest. Raises SearchStoppedError.")
         .def_prop_ro("warnings", &Search::warnings, "What is wrong with ignore files, each a line.")
         .def_prop_ro("needs_all_files", &Search::needs_all_files,
                      "Whether files without a match are of interest too.")

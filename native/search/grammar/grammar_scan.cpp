@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxPartsAtOnce = 16;  // that a thread takes
 constexpr std::uint64_t kMaxPartSize = 1 << 30;
-constexpr std::size_t kMaxPieces = 1 << 16;  // of a file
+constexpr std::size_t kMaxPieces = 1 << 12;  // of a file
 
 }  // namespace
 
@@ -62,6 +62,7 @@ std::optional<GrammarScan::Piece> GrammarScan::only_piece_of(const LayoutView& f
 // known here.
 std::optional<std::vector<GrammarScan::Piece>> GrammarScan::pieces_of(
     const LayoutView& file) const {
+    throw_if_cancelled();
     std::vector<Piece> pieces;
     std::uint64_t size = 0;
     for (const FileExtent& extent : file.extents) {
@@ -89,6 +90,7 @@ bool GrammarScan::follows(const Piece& piece, const Piece& before) const {
 }
 
 void GrammarScan::mark_needed(const LayoutView& file) {
+    throw_if_cancelled();
     for (const FileExtent& extent : file.extents) {
         for (std::size_t part = part_at(extent.stream_offset);
              part < parts_.size() && parts_[part].begin < extent.stream_offset + extent.size;

@@ -219,6 +219,20 @@ def new(value: object, first: int, last: int) -> object:
     return f"bytes {first}-{last}/{len(CONTENT) + 1}" if value is True else value
 
 
+def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_file, "_MAX_SECONDS", 0.1)
+    silent = threading.Event()
+
+    def answer(first: int, last: int) -> bytes:
+        silent.wait(60)
+        return sound(first, last)
+
+    with answering(answer) as url:
+        with pytest.raises(OSError, match="does not answer in time"):
+            open_file(url)
+        silent.set()
+
+
 def test_a_longer_answer_is_not_read() -> None:
     """The client closes the connection after what it wanted."""
     with answering(lambda first, last: sound(first, last, **{"Content-Length": 1 << 40}) + bytes(1 << 20)) as url:

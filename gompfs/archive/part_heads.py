@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from gompfs._native.text import PartHeads
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gompfs.codec.block import Buffer
 
 BlockRanges = tuple["memoryview[int]", "memoryview[int]"]
+_IS_DICTIONARY = bytes(kind == PartKind.DICTIONARY for kind in range(256))
 _NO_BLOCKS: memoryview[int] = memoryview(b"")
 _MAX_CAPACITY = 32 << 20  # bytes of decoded heads: about 140 parts
 
@@ -44,10 +46,9 @@ def open_part_heads(
         parts = segment.parts
         if not parts.need_symbols:
             continue
-        starts = array("Q", [segment.first_block])
-        for size in parts.sizes:
-            starts.append(starts[-1] + -(-size // block_size))
-        uses_dictionary = bytes(kind == PartKind.DICTIONARY for kind in parts.kinds)
+        num_blocks = (-(-size // block_size) for size in parts.sizes)
+        starts = array("Q", accumulate(num_blocks, initial=segment.first_block))
+        uses_dictionary = parts.kinds.translate(_IS_DICTIONARY)
         section = words.get(segment.number)
         of_words = (*_block_ranges(section), section.blocks.uncompressed_sizes if section else _NO_BLOCKS)
         columns.append((starts, parts.head_offsets, parts.head_sizes, uses_dictionary, of_words))

@@ -254,7 +254,8 @@ class Search {
     }
 
   private:
-    // Scans the grammar. Returns false if there is no automaton for the pattern, or no need.
+    // Scans the grammar. Returns false if there is no automaton for the pattern, if it takes too
+    // long, or if there is no need.
     bool scan_grammar(PartHeads& heads, WordRule rule, std::uint64_t block_size,
                       unsigned num_threads) {
         using Goal = search::GrammarScan::Goal;
@@ -270,18 +271,25 @@ class Search {
             return false;
         }
         grammar_.emplace(std::move(*automaton), rule, heads, source_.get(), block_size,
-                         counts ? Goal::count : Goal::skip);
+                         counts ? Goal::count : Goal::skip,
+                         matcher_.required().sets.empty() ? kManySteps : kFewSteps);
         run([&] {
             grammar_->run(files_, num_threads);
             if (!needs_all_files()) {
-                skipped_ = files_.keep_if(
-                    [&](const LayoutView& layout) { return grammar_->may_match(layout); });
+                skip_unless([&](const LayoutView& layout) { return grammar_->may_match(layout); });
             }
         });
         if (counts) {
             search_.use(*grammar_);
         }
-        return true;
+        return !grammar_->is_slow();
+    }
+
+    template <typename MayMatch>
+    void skip_unless(const MayMatch& may_match) {
+        const auto [num_files, num_bytes] = files_.keep_if(may_match);
+        skipped_.first += num_files;
+        skipped_.second += num_bytes;
     }
 
     void skip_by_literals(PartHeads& heads, WordRule rule, std::uint64_t block_size,
@@ -292,8 +300,7 @@ class Search {
         }
         run([&] {
             filter.read_heads(heads, block_size, files_, num_threads);
-            skipped_ =
-                files_.keep_if([&](const LayoutView& layout) { return filter.may_match(layout); });
+            skip_unless([&](const LayoutView& layout) { return filter.may_match(layout); });
         });
     }
 
@@ -348,6 +355,9 @@ class Search {
         }
         return roots;
     }
+
+    // Of a part. A search with literals takes about as long as the few to decode and search it.
+    static constexpr std::size_t kFewSteps = 1 << 17, kManySteps = 16 << 20;
 
     const Cancellation& cancellation_;
     BlockReader& reader_;

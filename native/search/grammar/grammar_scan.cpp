@@ -17,13 +17,15 @@ constexpr std::size_t kMaxPieces = 1 << 12;  // of a file
 }  // namespace
 
 GrammarScan::GrammarScan(LineAutomaton automaton, WordRule rule, PartHeads& heads,
-                         const BlockSource* source, std::uint64_t block_size, Goal goal)
+                         const BlockSource* source, std::uint64_t block_size, Goal goal,
+                         std::size_t max_steps)
     : automaton_(std::move(automaton)),
       rule_(rule),
       heads_(heads),
       source_(source),
       block_size_(block_size),
-      goal_(goal) {
+      goal_(goal),
+      max_steps_(max_steps) {
     for (std::size_t segment = 0; segment < heads.segments().size(); ++segment) {
         const SegmentHeads& stored = heads.segments()[segment];
         for (std::size_t part = 0; part < stored.first_blocks.size(); ++part) {
@@ -110,7 +112,8 @@ void GrammarScan::scan_needed(unsigned num_threads) {
     const std::size_t at_once = std::clamp<std::size_t>(
         parts_.size() / (8 * std::max(num_threads, 1u)), 1, kMaxPartsAtOnce);
     parallel_for_all((parts_.size() + at_once - 1) / at_once, num_threads, [&](std::size_t index) {
-        auto worker = workers_.take([this] { return std::make_unique<Worker>(automaton_, rule_); });
+        auto worker = workers_.take(
+            [this] { return std::make_unique<Worker>(automaton_, rule_, max_steps_); });
         const std::size_t end = std::min((index + 1) * at_once, parts_.size());
         for (std::size_t part = index * at_once; part < end;) {
             std::size_t run_end = part;
@@ -149,12 +152,16 @@ void GrammarScan::scan(Part& part, const PartHeads::FetchedHeads::Head& head, Wo
     if (worker.effects.is_idle() && part.first_state == LineAutomaton::kStart) {
         part.kind = Part::Kind::idle;
         part.last_state = LineAutomaton::kStart;
-    } else if (goal_ != Goal::skip && worker.effects.read_rules() && count(part, worker)) {
+    } else if (goal_ == Goal::skip || is_slow()) {
+        return;
+    } else if (worker.effects.read_rules() && count(part, worker)) {
         part.kind = Part::Kind::counted;
         part.pieces = worker.lines.pieces();
         part.ends_with_file = worker.lines.ends_with_file();
         part.last_state = worker.lines.state();
         part.size = worker.lines.size();
+    } else if (worker.effects.is_slow()) {
+        ++num_slow_;
     }
 }
 
@@ -205,7 +212,8 @@ void GrammarScan::scan_again(std::span<const std::size_t> parts, unsigned num_th
     std::sort(each.begin(), each.end());
     each.erase(std::unique(each.begin(), each.end()), each.end());
     parallel_for_all(each.size(), num_threads, [&](std::size_t index) {
-        auto worker = workers_.take([this] { return std::make_unique<Worker>(automaton_, rule_); });
+        auto worker = workers_.take(
+            [this] { return std::make_unique<Worker>(automaton_, rule_, max_steps_); });
         scan_run(each[index], each[index] + 1, *worker);
         workers_.give_back(std::move(worker));
     });

@@ -11,6 +11,7 @@
 // decide. What only decoding could tell of idle parts is believed (file_filter.h).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,9 +36,10 @@ class GrammarScan {
         count,  // count the lines of all files
     };
 
-    // `source` may be nullptr if the goal is to skip. All must outlive this.
+    // `source` may be nullptr if the goal is to skip. Searches for which decoding is fast should
+    // not take many steps of a part (PartEffects). All must outlive this.
     GrammarScan(LineAutomaton automaton, WordRule rule, PartHeads& heads, const BlockSource* source,
-                std::uint64_t block_size, Goal goal);
+                std::uint64_t block_size, Goal goal, std::size_t max_steps);
 
     // Scans the parts of these files. Throws what PartHeads and BlockSource throw.
     template <typename Files>
@@ -58,6 +60,9 @@ class GrammarScan {
         }
     }
 
+    // Whether so many parts took too long that the others were not counted.
+    bool is_slow() const { return num_slow_ >= kMaxSlow; }
+
     // How many lines of a file match. Nothing if that is not known.
     std::optional<std::uint64_t> num_lines(const LayoutView& file) const;
     // Whether it is not known that no line of a file matches.
@@ -66,6 +71,7 @@ class GrammarScan {
   private:
     using State = LineAutomaton::State;
     static constexpr int kMaxRounds = 8;
+    static constexpr int kMaxSlow = 16;
 
     struct Part {
         enum class Kind : std::uint8_t {
@@ -87,8 +93,8 @@ class GrammarScan {
         std::vector<LinesOfPiece> pieces;
     };
     struct Worker {
-        Worker(const LineAutomaton& automaton, WordRule rule)
-            : effects(automaton, rule), lines(automaton, effects) {}
+        Worker(const LineAutomaton& automaton, WordRule rule, std::size_t max_steps)
+            : effects(automaton, rule, max_steps), lines(automaton, effects) {}
 
         PartEffects effects;
         PartLines lines;
@@ -123,9 +129,11 @@ class GrammarScan {
     const BlockSource* const source_;
     const std::uint64_t block_size_;
     const Goal goal_;
+    const std::size_t max_steps_;
     std::vector<SegmentTokens> tokens_;  // by segment
     std::vector<Part> parts_;            // in the order of the stream; one after those of a segment
     Spares<Worker> workers_;
+    std::atomic<int> num_slow_ = 0;
 };
 
 }  // namespace gompfs::search

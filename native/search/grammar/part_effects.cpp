@@ -40,7 +40,7 @@ bool PartEffects::read_tokens(Bytes payload, std::size_t pool_size, const Segmen
     pool_size_ = pool_left_ = pool_size;
     can_find_ = are_words_expanded_ = false;
     ++generation_;
-    steps_left_ = kMaxSteps;
+    is_slow_ = false;
     if (pool_size > kMaxPoolSize || !head_.read(payload, HeadArrays::Extent::tokens)) {
         return false;
     }
@@ -106,6 +106,8 @@ bool PartEffects::read_rules() {
     reserve(from_start_, count);
     std::fill_n(facts_.begin(), count, facts::kMissing);
     num_found_ = next_symbol_ = 0;
+    constexpr std::size_t kStepsOfSymbol = 8;
+    steps_left_ = std::max(max_steps_, kStepsOfSymbol * count);
     reserve(symbols_, count);
     for (int number_class = 0; number_class < kNumClasses; ++number_class) {
         const std::uint64_t end =
@@ -214,10 +216,9 @@ bool PartEffects::add_rule(std::size_t rule, std::size_t first_other, TokenEffec
 
 bool PartEffects::run_rule(std::size_t rule, std::size_t first_other, State state, Effect& effect) {
     const std::size_t num_others = std::size_t{head_.rule_sizes[rule]} + 1;
-    if (steps_left_ <= num_others) {
+    if (!take_steps(num_others + 1)) {
         return false;
     }
-    steps_left_ -= num_others + 1;
     Walk walk{state};
     bool is_found = step(walk, head_.first_ranks[rule]);
     const std::uint32_t* const others = head_.other_ranks.data() + first_other;
@@ -249,7 +250,8 @@ bool PartEffects::find(std::uint32_t rank, State state, Effect& effect) {
         effect = of_known;
         return true;
     }
-    if (num_found_ == kMaxFound || !run(rank, state, effect)) {
+    is_slow_ = is_slow_ || num_found_ == kMaxFound;
+    if (is_slow_ || !run(rank, state, effect)) {
         return false;
     }
     add_found(key, effect);
@@ -288,10 +290,9 @@ bool PartEffects::run(std::uint32_t rank, State state, Effect& effect) {
     }
     const Bytes token = bytes_of_token(symbol);
     const auto found = automaton_.run(token, state);
-    if (steps_left_ <= token.size() || !found) {
+    if (!take_steps(token.size() + 1) || !found) {
         return false;
     }
-    steps_left_ -= token.size() + 1;
     effect = *found;
     effect.state = ((facts_[rank] & facts::kWord) != 0 ? automaton_.after_word
                                                        : automaton_.after_separator)[effect.state];

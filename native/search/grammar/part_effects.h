@@ -26,8 +26,10 @@ class PartEffects {
     using State = LineAutomaton::State;
     using Effect = LineAutomaton::Effect;
 
-    PartEffects(const LineAutomaton& automaton, WordRule rule)
-        : automaton_(automaton), rule_(rule) {}
+    // Looks at `max_steps` bytes and symbols of a part, or some of each symbol, to find effects
+    // from other states than kStart.
+    PartEffects(const LineAutomaton& automaton, WordRule rule, std::size_t max_steps)
+        : automaton_(automaton), rule_(rule), max_steps_(max_steps) {}
 
     // Reads the tokens of a head, whose payload was checked. Returns false if they are not valid.
     // The payload and the tokens must live as long as the part is used.
@@ -37,6 +39,9 @@ class PartEffects {
 
     // Reads the rules. Returns false if they are not valid, or take too long.
     bool read_rules();
+
+    // Whether the last part took too long.
+    bool is_slow() const { return is_slow_; }
 
     // After read_rules():
     std::size_t num_symbols() const { return head_.num_symbols(); }
@@ -72,8 +77,7 @@ class PartEffects {
     }
 
   private:
-    static constexpr std::uint64_t kMaxSteps = 16 << 20;  // bytes and symbols of a part
-    static constexpr std::size_t kMaxFound = 1 << 18;     // effects of a part
+    static constexpr std::size_t kMaxFound = 1 << 18;  // effects of a part
     static constexpr std::size_t kFewFound = 1 << 12;
 
     bool read_local_separators(Bytes bytes);
@@ -83,6 +87,11 @@ class PartEffects {
     bool set_rules(RankCounter& ranks);
     bool add_rule(std::size_t rule, std::size_t first_other, TokenEffect& added);
 
+    bool take_steps(std::size_t count) {
+        is_slow_ = is_slow_ || steps_left_ < count;
+        steps_left_ -= is_slow_ ? 0 : count;
+        return !is_slow_;
+    }
     bool find(std::uint32_t rank, State state, Effect& effect);
     bool run(std::uint32_t rank, State state, Effect& effect);
     bool run_rule(std::size_t rule, std::size_t first_other, State state, Effect& effect);
@@ -94,6 +103,7 @@ class PartEffects {
 
     const LineAutomaton& automaton_;
     const WordRule rule_;
+    const std::size_t max_steps_;
     HeadArrays head_;
     const SegmentTokens* global_ = nullptr;
     bool is_idle_ = false;
@@ -109,7 +119,8 @@ class PartEffects {
     std::vector<std::pair<std::uint32_t, Facts>> of_level_;
 
     // For symbols from other states than kStart:
-    std::uint64_t steps_left_ = 0;
+    std::size_t steps_left_ = 0;
+    bool is_slow_ = false;
     bool can_find_ = false, are_words_expanded_ = false;
     LargeVector<std::uint32_t> rule_starts_;  // in the other ranks, by rule
     LargeVector<std::uint8_t> words_;         // the local ones, each with a space

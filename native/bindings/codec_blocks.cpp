@@ -51,7 +51,7 @@ nb::bytes new_bytes(std::size_t size, MutableBytes& memory) {
     if (object == nullptr) {
         throw nb::python_error();
     }
-    memory = {reinterpret_cast<std::uint8_t*>(PyBytes_AS_STRING(object)), size};
+    memory = {reinterpret_cast<std::uint8_t*>(PyBytes_AsString(object)), size};
     return nb::steal<nb::bytes>(object);
 }
 

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from memory_source import MemoryEntry
 from tree_helpers import list_archive, list_directory, pack
@@ -33,6 +33,7 @@ def expected_digests(content: bytes) -> bytes:
     return b"".join(hashlib.sha256(piece).digest() for piece in pieces)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, len(CONTENT)), max_size=6), st.integers(1, 4))
 @example([PIECE, PIECE, 2 * PIECE], 4)
 @example([PIECE - 1, PIECE + 1, len(CONTENT)], 2)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from forged_index import forge_index
 from random_searches import random_pattern
 from tree_helpers import pack
 
@@ -122,3 +124,20 @@ def test_no_block_is_decoded_to_count(archive: Archive, pattern: str) -> None:
 def test_hostile_patterns(archive: Archive, pattern: str) -> None:
     """Automata that would be too large are not used, or parts take too long, which are decoded then."""
     list(ArchiveSearch(archive, SearchQuery((pattern.encode(),), count=True), [(b"", ROOT_INO)]))
+
+
+@pytest.mark.parametrize("change", ["file_offset = 900", "file_offset = 1", "size = size - 6", "size = size + 60"])
+def test_files_that_are_not_whole_pieces(tmp_path: Path, change: str) -> None:
+    """Extents that begin with a hole, or end before or after the file, in an archive whose checksums are right."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/text").write_bytes(b"foo bar\n" * 200 + b"two foo\n" * 50)
+    (tmp_path / "tree/after").write_bytes(b"foo foo\n" * 100)
+    target = tmp_path / "tree.gomp"
+    pack(target, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
+    forge_index(target, f"UPDATE extent SET {change} WHERE ino = (SELECT ino FROM dirent WHERE name = 'text')")
+    with Archive(target, engine=select_engine("cpu")) as opened:
+        for pattern in (b"foo", b"two foo$", b"^bar"):
+            assert (
+                search(opened, SearchQuery((pattern,), count=True))[0]
+                == (search(opened, SearchQuery((pattern,), count=True, read_all=True))[0])
+            )

@@ -50,7 +50,8 @@ std::size_t GrammarScan::part_at(std::uint64_t offset) const {
 
 // The piece that a file is. Nothing if it is none, or more than one.
 std::optional<GrammarScan::Piece> GrammarScan::only_piece_of(const LayoutView& file) const {
-    if (file.extents.size() != 1 || file.extents[0].size != file.size) {
+    if (file.extents.size() != 1 || file.extents[0].file_offset != 0 ||
+        file.extents[0].size != file.size) {
         return std::nullopt;
     }
     const std::uint64_t begin = file.extents[0].stream_offset, end = begin + file.size;
@@ -60,8 +61,8 @@ std::optional<GrammarScan::Piece> GrammarScan::only_piece_of(const LayoutView& f
                : std::nullopt;
 }
 
-// The pieces that a file consists of. Nothing if it has holes, or is not all in parts that are
-// known here.
+// The pieces that a file consists of. Nothing if it has holes, is not all in parts that are known
+// here, or has extents that reach past its end.
 std::optional<std::vector<GrammarScan::Piece>> GrammarScan::pieces_of(
     const LayoutView& file) const {
     throw_if_cancelled();
@@ -70,6 +71,9 @@ std::optional<std::vector<GrammarScan::Piece>> GrammarScan::pieces_of(
     for (const FileExtent& extent : file.extents) {
         const std::uint64_t end = extent.stream_offset + extent.size;
         std::uint64_t at = extent.stream_offset;
+        if (extent.file_offset != size) {
+            return std::nullopt;
+        }
         size += extent.size;
         for (std::size_t part = part_at(at); at < end; ++part) {
             if (part + 1 >= parts_.size() || pieces.size() == kMaxPieces) {

@@ -46,7 +46,7 @@ class SegmentBuilder:
         self.writer = writer
         self._index = index
         self._options = options
-        self._directories: dict[bytes, int] = {}
+        self._directories = PathTable(tempfile.gettempdir())  # inode numbers
         self._merged: set[bytes] = set()  # directories that were there before the entry of a source came
         self._linkable = PathTable(tempfile.gettempdir())  # inode numbers
         self._left_out: set[bytes] = set()
@@ -55,7 +55,8 @@ class SegmentBuilder:
         first_block = 0
         if archived is not None:
             archive = archived.archive
-            self._directories |= archived.directories
+            for path, ino in archived.directories.items():
+                self._directories.set(path, ino)
             self._number, first_block = len(archive.segments), archive.num_blocks
             # Inode numbers are never reused: the grammars of older segments still contain files that were replaced.
             self._next_ino = int(archive.meta[NEXT_INO])
@@ -65,12 +66,13 @@ class SegmentBuilder:
     def add(self, entry: SourceEntry) -> int:
         """Store an entry. Returns the size of its content in bytes. Raises PackError."""
         kind = stat.S_IFMT(entry.mode)
-        if kind != stat.S_IFDIR and entry.path in self._directories:
+        directory = self._directories.get(entry.path)
+        if kind != stat.S_IFDIR and directory:
             raise PackError("the archive has a directory at this path; an entry cannot replace it", path=entry.path)
         if entry.hard_link_to is not None:
             return self._add_link(entry, entry.hard_link_to)
-        if kind == stat.S_IFDIR and entry.path in self._directories:
-            self._index.remove_xattrs(self._directories[entry.path])
+        if directory:
+            self._index.remove_xattrs(directory)
             self._merged.add(entry.path)
         ino = self._number_for(entry, kind)
         size = entry.size
@@ -105,7 +107,7 @@ class SegmentBuilder:
         if run.directory not in self._merged:
             return False
         prefix = run.directory + b"/" if run.directory else b""
-        return any(prefix + name in self._directories for name in run.files.names())
+        return any(self._directories.get(prefix + name) for name in run.files.names())
 
     def _add_rows(self, directory: bytes, files: LoadedFiles) -> None:
         parent = self._directory(directory)
@@ -148,15 +150,13 @@ class SegmentBuilder:
     # Names and inodes
 
     def _number_for(self, entry: SourceEntry, kind: int) -> int:
-        if kind == stat.S_IFDIR and entry.path in self._directories:
-            return self._directories[entry.path]
-        if not entry.path:
-            ino = self._directories[b""] = self._take_numbers(1)
-            return ino
-        self._directory(entry.path.rpartition(b"/")[0], entry)
+        if kind == stat.S_IFDIR and (known := self._directories.get(entry.path)):
+            return known
+        if entry.path:
+            self._directory(entry.path.rpartition(b"/")[0], entry)
         ino = self._take_numbers(1)
         if kind == stat.S_IFDIR:
-            self._directories[entry.path] = ino
+            self._directories.set(entry.path, ino)
         return ino
 
     def _take_numbers(self, count: int) -> int:
@@ -177,7 +177,7 @@ class SegmentBuilder:
         It then has the owner, group and time of `below`, an entry below it.
         """
         ino = self._directories.get(path)
-        if ino is None:
+        if not ino:
             entry = SourceEntry(path, _DEFAULT_DIRECTORY_MODE, mtime_ns=self._options.mtime_ns or 0)
             if below is not None:
                 entry.uid, entry.gid, entry.mtime_ns = below.uid, below.gid, below.mtime_ns

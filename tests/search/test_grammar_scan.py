@@ -134,7 +134,9 @@ def test_files_that_are_not_whole_pieces(tmp_path: Path, change: str) -> None:
     (tmp_path / "tree/after").write_bytes(b"foo foo\n" * 100)
     target = tmp_path / "tree.gomp"
     pack(target, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC)
-    forge_index(target, f"UPDATE extent SET {change} WHERE ino = (SELECT ino FROM dirent WHERE name = CAST('text' AS BLOB))")
+    forge_index(
+        target, f"UPDATE extent SET {change} WHERE ino = (SELECT ino FROM dirent WHERE name = CAST('text' AS BLOB))"
+    )
     with Archive(target, engine=select_engine("cpu")) as opened:
         for pattern in (b"foo", b"two foo$", b"^bar"):
             assert (

@@ -17,7 +17,7 @@ _NAMES_ELSEWHERE = {
     **dict.fromkeys(("rm", "delete", "d"), "remove"),
     **dict.fromkeys(("x", "unpack", "unzip", "untar", "unsquashfs", "restore"), "extract"),
     **dict.fromkeys(("l", "t", "dir", "list", "contents", "tree", "find"), "ls"),
-    **dict.fromkeys(("search", "rg"), "grep"),
+    "rg": "grep",
     **dict.fromkeys(("read", "print", "dump"), "cat"),
     **dict.fromkeys(("show", "status", "about"), "info"),
     **dict.fromkeys(("check", "fsck", "scrub", "test"), "verify"),

@@ -189,7 +189,8 @@ def test_stats_count_words(gompfs, words_archive):
 def test_stats_knows_its_names(gompfs, archive):
     result = gompfs("stats", archive, "letters")
     assert result.status == 2
-    others = ", ".join([*STATS, "phrase/W1 W2 W3", "word/WORD", "files/PATH/NAME", "overlap", "list"])
+    searches = ["phrase/W1 W2 W3", "search/W1 W2 W3", "word/WORD"]
+    others = ", ".join([*STATS, *searches, "files/PATH/NAME", "overlap", "list"])
     assert result.error_line == f"unknown statistic 'letters'; use one of {others}, or in a mount metrics"
 
 

@@ -11,7 +11,7 @@ import pytest
     ("name", "meant"),
     [
         *(("pakc", "pack"), ("unmount", "umount"), ("list", "ls"), ("x", "extract"), ("create", "pack")),
-        *(("verfy", "verify"), ("unsquashfs", "extract"), ("search", "grep"), ("stat", "stats"), ("fsck", "verify")),
+        *(("verfy", "verify"), ("unsquashfs", "extract"), ("rg", "grep"), ("stat", "stats"), ("fsck", "verify")),
         *(("rm", "remove"), ("delete", "remove")),
     ],
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 FILES = ["README", "binary-files", "info", "metrics", "metrics.json", "sort", "wordcount"]
-DIRECTORIES = ["count", "files", "files-with", "grep", "phrase", "tables", "word"]
+DIRECTORIES = ["count", "files", "files-with", "grep", "phrase", "search", "tables", "word"]
 LARGE = ["inverted_index", "ranked_inverted_index", "sequence_count", "term_vector", "tfidf"]
 NUM_BINARY = 3000
 

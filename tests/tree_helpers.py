@@ -122,11 +122,13 @@ def list_archive(archive: Archive) -> dict[bytes, Seen]:
     }
 
 
-def write_files(root: Path, contents: Mapping[str, bytes]) -> None:
-    """Writes files by their paths below `root`, with the directories that they need."""
+def write_files(root: Path, contents: Mapping[str, bytes] | Mapping[bytes, bytes]) -> Path:
+    """Writes files by their paths below `root`, and returns it."""
     for name, content in contents.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
+        path = root / os.fsdecode(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return root
 
 
 def pack(target: Path, *specs: Path, **options: object) -> PackReport:

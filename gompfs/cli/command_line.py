@@ -9,6 +9,8 @@ This takes the place of a library for command lines: the import of one takes lon
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ class IntegerRange(NumberRange):
 TEXT, PATH, DIRECTORY = Text(), Path(), Directory()
 
 
-class Parameter:
+class Parameter(ABC):
     """An option or an argument."""
 
     def __init__(
@@ -161,9 +163,9 @@ class Parameter:
         self._parse = parse
 
     @property
+    @abstractmethod
     def title(self) -> str:
         """How messages name it."""
-        raise NotImplementedError
 
     def value_of(self, given: Any) -> Any:
         """Returns the value for what the command line says, the default for None. Raises BadValueError."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from coreutils_oracle import add, pack, run_gompfs
 from oracle.grammar import split_words
+from tree_helpers import write_files
 
 import gompfs
 from gompfs.archive import Archive
@@ -42,14 +43,6 @@ def contents_of(seed: int) -> dict[bytes, bytes]:
     large = text_of(rng, LONG_WORDS, 15_000)  # 9 MB
     contents |= {b"empty": b"", b"large": large, b"copy of large": large, b"tab\t": b"to be or not to be " * 9}
     return contents | {b"wide": text_of(rng, [*SHORT_WORDS, *LONG_WORDS], 3_000), b"binary": b"\0" + contents[b"dir/9"]}
-
-
-def write(root: Path, contents: Mapping[bytes, bytes]) -> Path:
-    for name, content in contents.items():
-        path = Path(os.fsdecode(os.path.join(os.fsencode(root), name)))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return root
 
 
 class Oracle:
@@ -114,10 +107,10 @@ def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     root = tmp_path_factory.mktemp("overlap")
     contents = contents_of(1)
     first, _, second = request.param.partition(", ")
-    target = pack(root / "a.gomp", write(root / "tree", contents), kind=first, words="identifiers")
+    target = pack(root / "a.gomp", write_files(root / "tree", contents), kind=first, words="identifiers")
     if second:
         later = {b"dir/3": contents[b"dir/29"], b"late": contents[b"dir/20"], b"dir/28": b""}
-        add(target, write(root / "later", later), kind=second)
+        add(target, write_files(root / "later", later), kind=second)
         contents |= later
     return target, contents
 
@@ -178,7 +171,7 @@ def test_overlap_with_one_file(archive: Packed) -> None:
 @pytest.mark.parametrize("rule", ["letters", "whitespace"])
 def test_words_follow_the_rule_of_the_archive(tmp_path: Path, rule: str) -> None:
     contents = {b"a": "été, aujourd'hui x_y\u00a0z".encode() * 3, b"b": b"x_y z x y z"}
-    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind="parts", words=rule)
+    path = pack(tmp_path / "a.gomp", write_files(tmp_path / "tree", contents), kind="parts", words=rule)
     documents = [Document(b"d", "aujourd'hui x_y x y z, été \u00a0 aujourd'hui".encode())]
     for length in (1, 2, 3):
         oracle = Oracle(contents, length, rule)
@@ -191,7 +184,7 @@ def test_many_documents_share_ngrams(tmp_path: Path) -> None:
     """More postings than are sorted at once, of documents that are all alike."""
     text = b" ".join(b"w%d" % number for number in range(3_000))
     contents = {b"%03d" % number: text for number in range(400)}
-    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind="parts", words="identifiers")
+    path = pack(tmp_path / "a.gomp", write_files(tmp_path / "tree", contents), kind="parts", words="identifiers")
     short = b" ".join(split_words(text, "identifiers")[:22])  # 10 n-grams
     documents = [Document(b"a", text), Document(b"b", text), Document(b"c", short + b" nowhere")]
     with Archive(path) as opened:
@@ -207,7 +200,7 @@ def test_many_documents_share_ngrams(tmp_path: Path) -> None:
 def test_rules_that_stand_for_much_text(tmp_path: Path, kind: str) -> None:
     """A few nested rules stand for 400,000 words."""
     contents = {b"a": b"to be " * 200_000}
-    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind=kind, words="identifiers")
+    path = pack(tmp_path / "a.gomp", write_files(tmp_path / "tree", contents), kind=kind, words="identifiers")
     with Archive(path) as opened:
         for length in (1, 2, 13, 255):
             query = StatsQuery(ngram_length=length, documents=[Document(b"d", b"to be " * 200)])
@@ -219,7 +212,7 @@ def test_rules_that_stand_for_much_text(tmp_path: Path, kind: str) -> None:
 def small(tmp_path: Path) -> Path:
     """An archive of two short files."""
     contents = {b"a": b"to be or not to be", b"b": b"to be or"}
-    return pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind="parts", words="identifiers")
+    return pack(tmp_path / "a.gomp", write_files(tmp_path / "tree", contents), kind="parts", words="identifiers")
 
 
 def test_command(small: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import statistics_oracle
 from coreutils_oracle import add, pack, run_gompfs
 from oracle.grammar import split_words
 from statistics_oracle import ngrams_of, sequence_count, term_vector
+from tree_helpers import write_files
 
 from gompfs.archive import Archive
 from gompfs.statistics.query import StatsQuery
@@ -36,12 +37,6 @@ def contents_of(seed: int) -> dict[str, bytes]:
     return contents | {"dir/large": text(60_000)}
 
 
-def write(root: Path, contents: Mapping[str, bytes]) -> None:
-    for name, content in contents.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
-
-
 def search(contents: Mapping[str, bytes], words: list[bytes]) -> bytes:
     """Returns the expected lines for a word or a phrase."""
     texts = ngrams_of(((os.fsencode(name), content) for name, content in contents.items()), len(words))
@@ -57,12 +52,12 @@ def tfidf(contents: Mapping[str, bytes], top: int) -> bytes:
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, bytes]]:
     """An archive and its files; some files of an earlier segment were replaced."""
     contents = contents_of(1)
-    write(tmp_path / "tree", contents)
+    write_files(tmp_path / "tree", contents)
     kind = request.param.rpartition(" ")[2]
     target = pack(tmp_path / "a.gomp", tmp_path / "tree", kind=kind)
     if request.param.startswith("two segments"):
         later = {"dir/sub/3": b"to be or not to be", "late": b"be or not", "one": b""}
-        write(tmp_path / "later", later)
+        write_files(tmp_path / "later", later)
         add(target, tmp_path / "later", kind=kind)
         contents |= later
     return target, contents
@@ -111,7 +106,7 @@ def test_tfidf(archive: tuple[Path, dict[str, bytes]]) -> None:
 @both_kinds
 def test_a_mount(tmp_path: Path, mounted_stats: Mount, kind: str) -> None:
     contents = contents_of(2) | {"dir/binary": b"\0word", "tab\tname": b"to be"}
-    write(tmp_path / "tree", contents)
+    write_files(tmp_path / "tree", contents)
     (tmp_path / "tree/link").symlink_to("one")
     stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "tree", kind=kind))
     texts = {name.replace("\t", "\\t"): text for name, text in contents.items() if name != "dir/binary"}
@@ -147,7 +142,7 @@ def test_many_answers(tmp_path: Path, mounted_stats: Mount) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    write(tmp_path / "tree", {"a": b"to be or not to be", "b/c": b"be x/y be"})
+    write_files(tmp_path / "tree", {"a": b"to be or not to be", "b/c": b"be x/y be"})
     archive = pack(tmp_path / "a.gomp", tmp_path / "tree")
     assert run_gompfs("stats", archive, "word/be") == b"a\t2\nb/c\t2\n"
     assert run_gompfs("stats", archive, "word/x/y") == b"b/c\t1\n"
@@ -170,7 +165,7 @@ def test_the_command(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage(tmp_path: Path, arguments: tuple[str, ...], status: int, message: bytes) -> None:
-    write(tmp_path / "tree", {"a": b"a b"})
+    write_files(tmp_path / "tree", {"a": b"a b"})
     error = run_gompfs("stats", pack(tmp_path / "a.gomp", tmp_path / "tree"), *arguments, status=status)
     assert message in error
     assert error.count(b"\n") == 1

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from coreutils_oracle import add, pack, run_gompfs
 from oracle.grammar import split_words
+from tree_helpers import write_files
 
 from gompfs.archive import Archive
 from gompfs.errors import OptionError
@@ -33,14 +34,6 @@ def contents_of(seed: int) -> dict[bytes, bytes]:
         contents[b"dir%d/file %d\t" % (number % 3, number)] = text
     contents |= {b"long": b"x" * 500 + b" " + b"harpoon " * 100, b"binary": b"\0 whale", b"empty": b""}
     return contents | {b"large": b"the ship of a\n" * 90_000 + b"\tthe ship Pequod  \n" + b"Pequod\n" * 20}
-
-
-def write(root: Path, contents: Mapping[bytes, bytes]) -> Path:
-    for name, content in contents.items():
-        path = Path(os.fsdecode(os.path.join(os.fsencode(root), name)))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return root
 
 
 def forms(word: bytes) -> set[bytes]:
@@ -69,10 +62,10 @@ def unescaped(field: bytes) -> bytes:
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[bytes, bytes]]:
     contents = contents_of(1)
     if request.param != "two segments":
-        return pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), kind=request.param), contents
-    old = write(tmp_path / "old", {path: b"whale " + text for path, text in list(contents.items())[::2]})
+        return pack(tmp_path / "a.gomp", write_files(tmp_path / "tree", contents), kind=request.param), contents
+    old = write_files(tmp_path / "old", {path: b"whale " + text for path, text in list(contents.items())[::2]})
     path = pack(tmp_path / "a.gomp", old)
-    add(path, write(tmp_path / "tree", contents))
+    add(path, write_files(tmp_path / "tree", contents))
     return path, contents
 
 

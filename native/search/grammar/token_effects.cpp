@@ -13,6 +13,7 @@
 
 #include "common/copy.h"
 #include "common/failures.h"
+#include "common/processor.h"
 #include "shared/format_constants.h"
 #include "text/token_check.h"
 #include "text/word_expander.h"
@@ -26,14 +27,6 @@ constexpr std::size_t kTokensAtOnce = 1 << 15;  // that a thread takes
 constexpr std::size_t kMargin = 32;             // of the states of a word
 
 constexpr std::size_t kChunk = 64;
-
-bool has_avx2() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2");
-#else
-    return false;
-#endif
-}
 
 // A word that is idle, by its size with a space.
 Facts idle_word(std::uint32_t stored_size) {

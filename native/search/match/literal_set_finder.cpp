@@ -6,6 +6,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "common/processor.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -18,14 +20,6 @@ constexpr std::size_t kFirstSlots = 256;
 constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
 
 constexpr std::uint32_t kCaseBits = 0x202020;
-
-bool has_avx2() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2");
-#else
-    return false;
-#endif
-}
 
 }  // namespace
 

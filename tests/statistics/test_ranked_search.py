@@ -135,6 +135,30 @@ def test_limits(archive: tuple[Path, dict[bytes, bytes]]) -> None:
             compute(b"search/" + b" ".join([*words, b"whale", b"sea"]), opened)
 
 
+@pytest.mark.parametrize("num_forms", [63, 64, 65])
+def test_many_words_in_a_part(tmp_path: Path, num_forms: int) -> None:
+    """Up to 64 words of a part are counted side by side, more of them as n-grams; in one part and in several."""
+    words = [b"w%d" % number for number in range(33)]
+    all_forms = [form for word in words for form in (word, word.upper())][:num_forms]
+    contents = {b"one": b" ".join(all_forms), b"several": b" ".join(all_forms * 800), b"other": b"word"}
+    path = pack(tmp_path / "a.gomp", write_files(tmp_path / "tree", contents), part_size=50_000)
+    with Archive(path) as opened:
+        expected = scores(contents, words, opened.index.totals()[0])
+        lines = compute(b"search/" + b" ".join(words), opened).read().splitlines()
+        assert {line.split(b"\t")[1]: line.split(b"\t")[0].decode() for line in lines} == expected
+    assert len(expected) == 2
+
+
+@pytest.mark.parametrize("size", [199, 200, 201])
+def test_lines_of_the_longest_size(tmp_path: Path, size: int) -> None:
+    """A line of more than 200 bytes is cut."""
+    line = b"y" * 100 + b" whale " + b"z" * (size - 107)
+    path = pack(tmp_path / "a.gomp", write_files(tmp_path / "tree", {b"a": line + b"\n", b"b": b"sea"}))
+    with Archive(path) as opened:
+        (found,) = compute(b"search/whale", opened).read().splitlines()
+        assert found.split(b"\t")[3] == (line if size <= 200 else line[41:241])
+
+
 def test_a_mount(archive: tuple[Path, dict[bytes, bytes]], mounted_stats: Callable[[Path], Path]) -> None:
     stats = mounted_stats(archive[0])
     assert (stats / "search/ship Ahab").read_bytes() == run_gompfs("search", archive[0], "ship", "Ahab")

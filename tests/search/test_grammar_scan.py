@@ -143,3 +143,16 @@ def test_files_that_are_not_whole_pieces(tmp_path: Path, change: str) -> None:
                 search(opened, SearchQuery((pattern,), count=True))[0]
                 == (search(opened, SearchQuery((pattern,), count=True, read_all=True))[0])
             )
+
+
+def test_the_largest_automata(tmp_path: Path) -> None:
+    """Patterns of as many states as an automaton may have, of fewer and of more, in one part and in several."""
+    (tmp_path / "tree").mkdir()
+    lines = b"".join(b"x y " * 510 + b"x" * number + b"\n" for number in range(24))
+    (tmp_path / "tree/one").write_bytes(lines)
+    (tmp_path / "tree/several").write_bytes(lines * 4)
+    target = tmp_path / "tree.gomp"
+    pack(target, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, part_size=50_000)
+    with Archive(target, engine=select_engine("cpu")) as opened:
+        for size in range(2036, 2056):
+            check(opened, f"^[xy ]{{{size}}}$")

@@ -1,9 +1,10 @@
-"""A directory tree of the local file system, or one file of it, as a source.
+"""Directory trees of the local file system, or one file of it, as a source.
 
 The walk goes depth first, through the names of each directory in byte order; directories that are versions of each
-other are walked side by side (versions.py). It accesses everything relative to an open directory, so paths may be
-longer than PATH_MAX, and a directory that is renamed during the walk does no harm. At most `_MAX_OPEN_LEVELS` levels of
-a single directory stay open. Closed levels are opened again through `..` and checked to be the same directories.
+other are walked side by side (versions.py), also if each is a SOURCE of its own. It accesses everything relative to an
+open directory, so paths may be longer than PATH_MAX, and a directory that is renamed during the walk does no harm. At
+most `_MAX_OPEN_LEVELS` levels of a single directory stay open. Closed levels are opened again through `..` and checked
+to be the same directories.
 
 The walk is ahead of the entries that the caller takes: threads of a FileLoader open, read and hash the next files, and
 list the next directories. Files that are taken as unchanged are only opened. Waiting for each file of a source tree in
@@ -20,7 +21,7 @@ import os
 import resource
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias, cast
@@ -47,7 +48,7 @@ from gompfs.pack.sources.local_file import (
 )
 from gompfs.pack.sources.versions import Order, Step
 
-__all__ = ["DirectorySource", "FileSource"]
+__all__ = ["DirectorySource", "FileSource", "LocalSource"]
 
 _MAX_OPEN_LEVELS = 64
 _ENTRIES_AHEAD = 256
@@ -72,10 +73,19 @@ class _Kind(enum.IntEnum):
 
 
 @dataclass(slots=True)
+class _Root:
+    """A directory where a walk begins. Paths below it have `prefix_size` bytes more in the archive."""
+
+    prefix_size: int
+    device: int = 0
+
+
+@dataclass(slots=True)
 class _Directory:
     """A directory of the walk. `opened` is None while it is closed."""
 
     prefix: bytes
+    root: _Root
     opened: OpenDirectory | None
     identity: tuple[int, int]
     listing: list[tuple[bytes, int]]
@@ -96,17 +106,17 @@ _Pending = Callable[[], Iterator[SourceEntry | FileRun]]
 """Yields entries that were announced. Warns of those that are left out."""
 
 
-class _LocalSource(Source):
+class LocalSource(Source):
     """The common part of the local sources: turns names into entries."""
 
     sorted = True
 
-    def __init__(self, root: bytes, skip_unreadable: bool) -> None:
-        self.name = display_path(root)
+    def __init__(self, path: bytes, name: bytes, skip_unreadable: bool) -> None:
+        """`name` is the path in the archive: empty if a directory is the root of the archive."""
+        self.name = display_path(path)
         self.warnings: list[str] = []
         self.skip_inodes: set[tuple[int, int]] = set()
-        self._root = root
-        self._prefix = os.path.join(root, b"")
+        self._paths = {name: path}
         self._skip_unreadable = skip_unreadable
         self._first_names: dict[tuple[int, int], bytes] = {}
         self._find_archived: FindArchived = lambda _: {}
@@ -115,8 +125,16 @@ class _LocalSource(Source):
         """See `Source.skip_unchanged`."""
         self._find_archived = find
 
+    @property
+    def names(self) -> Collection[bytes]:
+        """The paths in the archive of the file or the directories that the walk begins with."""
+        return self._paths.keys()
+
     def _local_path(self, path: bytes) -> bytes:
-        return self._prefix + path if path else self._root
+        name = path.partition(b"/")[0]
+        name = name if name in self._paths else b""
+        below = path[len(name) :].lstrip(b"/")
+        return os.path.join(self._paths[name], below) if below else self._paths[name]
 
     def _warn(self, path: bytes, text: str) -> None:
         self.warnings.append(f"{display_path(self._local_path(path))}: {text}")
@@ -220,13 +238,12 @@ class _LocalSource(Source):
         )
 
 
-class FileSource(_LocalSource):
+class FileSource(LocalSource):
     """One regular file, under its base name. If `file` is a symlink, it is followed."""
 
     def __init__(self, file: bytes, *, skip_unreadable: bool = False) -> None:
         """`file` need not exist before `entries` is called."""
-        super().__init__(os.path.dirname(file), skip_unreadable)
-        self.name = display_path(file)
+        super().__init__(file, os.path.basename(file), skip_unreadable)
         self._file = file
 
     @property
@@ -247,30 +264,39 @@ class FileSource(_LocalSource):
                 entry.release()
 
 
-class DirectorySource(_LocalSource):
-    """A directory with everything below it. The directory becomes the root."""
+class DirectorySource(LocalSource):
+    """A directory with everything below it, or several directories, each of which has a name in the archive."""
 
     def __init__(
         self,
-        root: bytes,
+        path: bytes,
+        name: bytes = b"",
         *,
         rules: ExcludeRules | None = None,
         one_file_system: bool = False,
         skip_unreadable: bool = False,
     ) -> None:
-        """With `one_file_system`, mount points are packed as empty directories."""
-        super().__init__(root, skip_unreadable)
+        """The directory becomes the root of the archive, or the directory `name`.
+
+        With `one_file_system`, mount points are packed as empty directories.
+        """
+        super().__init__(path, name, skip_unreadable)
         self._rules = rules or ExcludeRules()
         self._one_file_system = one_file_system
 
     @property
     def total_size(self) -> int | None:
-        """The total size of the regular files. Each access walks the tree."""
+        """The total size of the regular files. Each access walks the trees."""
         excludes = self._rules.excludes if self._rules else None
-        return size_of_tree(self._root, self._one_file_system, sorted(self.skip_inodes), excludes, _MAX_THREADS)
+        how = self._one_file_system, sorted(self.skip_inodes), excludes, _MAX_THREADS
+        return sum(size_of_tree(path, *how) for path in self._paths.values())
+
+    def join(self, other: DirectorySource) -> None:
+        """Walk the directories of `other`, too. All have names in the archive, each another."""
+        self._paths |= other._paths
 
     def entries(self) -> Iterator[SourceEntry]:
-        """Yield the root first, then the tree. Raises PackError for an entry that cannot be read."""
+        """Yield each directory first, then its tree. Raises PackError for an entry that cannot be read."""
         for item in self.items():
             if isinstance(item, FileRun):
                 yield from item.entries()
@@ -298,14 +324,16 @@ class DirectorySource(_LocalSource):
 
     def _walk(self, loader: FileLoader, at_once: int) -> Iterator[tuple[int, _Pending]]:
         """Yields numbers of entries, and the entries. At most `at_once` files are announced together."""
-        levels: list[_Level] = []
-        try:
-            root, entry = self._open(loader.list(None, self._root), b"")
-        except OSError as error:
-            self._leave_out(b"", error)
-            raise PackError("vanished before it was read", path=self._root) from error
-        self._enter(loader, levels, [root])
-        yield 1, partial(iter, (entry,))
+        listing = [(name, int(_Kind.DIRECTORY)) for name in self._paths]
+        for step in Order([listing], _Kind.DIRECTORY, 0).steps():
+            roots: list[_Directory] = []
+            for _, name in step.names:
+                yield 1, self._open_root(loader, name, roots)
+            levels: list[_Level] = []
+            self._enter(loader, levels, roots)
+            yield from self._walk_below(loader, levels, at_once)
+
+    def _walk_below(self, loader: FileLoader, levels: list[_Level], at_once: int) -> Iterator[tuple[int, _Pending]]:
         while levels:
             level = levels[-1]
             for step in level.steps:
@@ -381,20 +409,34 @@ class DirectorySource(_LocalSource):
                 os.close(descriptor)
         return entry
 
+    def _open_root(self, loader: FileLoader, name: bytes, roots: list[_Directory]) -> _Pending:
+        """Open a directory where the walk begins, and append it to `roots`. Returns its entry."""
+        path = self._paths[name]
+        root = _Root(len(name) + 1 if name else 0)
+        try:
+            directory, entry = self._open(loader.list(None, path), name, root)
+        except OSError as error:
+            self._leave_out(name, error)
+            raise PackError("vanished before it was read", path=path) from error
+        root.device = directory.identity[0]
+        roots.append(directory)
+        return partial(iter, (entry,))
+
     def _open_below(
         self, loader: FileLoader, levels: list[_Level], place: tuple[int, bytes], below: list[_Directory]
     ) -> _Pending:
         """Open a directory of the last level, and append it to `below`. Returns its entry, or that it is left out."""
         number, name = place
-        path = levels[-1].directories[number].prefix + name
+        parent = levels[-1].directories[number]
+        path = parent.prefix + name
         try:
-            directory, entry = self._open(self._announced_directory(loader, levels, place), path)
+            directory, entry = self._open(self._announced_directory(loader, levels, place), path, parent.root)
         except OSError as error:
             return partial(self._left_out, path, error)
         below.append(directory)
         return partial(iter, (entry,))
 
-    def _open(self, announced: AnnouncedDirectory, path: bytes) -> tuple[_Directory, SourceEntry]:
+    def _open(self, announced: AnnouncedDirectory, path: bytes, root: _Root) -> tuple[_Directory, SourceEntry]:
         """Returns a directory with its entry. Raises OSError."""
         error, status, has_xattrs, opened, names = announced.take()
         mode, uid, gid, seconds, nanoseconds, _, device, number = status
@@ -403,10 +445,10 @@ class DirectorySource(_LocalSource):
         xattrs = read_xattrs(opened.descriptor) if has_xattrs else {}
         prefix = path + b"/" if path else b""
         if self._rules:
-            excludes = self._rules.excludes
-            names = [(name, kind) for name, kind in names if not excludes(prefix + name, kind == _Kind.DIRECTORY)]
+            excludes, below = self._rules.excludes, prefix[root.prefix_size :]
+            names = [(name, kind) for name, kind in names if not excludes(below + name, kind == _Kind.DIRECTORY)]
         entry = SourceEntry(path, mode, uid, gid, seconds * 10**9 + nanoseconds, xattrs=xattrs, may_be_linked=False)
-        return _Directory(prefix, opened, (device, number), names), entry
+        return _Directory(prefix, root, opened, (device, number), names), entry
 
     def _enter(self, loader: FileLoader, levels: list[_Level], directories: list[_Directory]) -> None:
         """Push a level."""
@@ -431,12 +473,12 @@ class DirectorySource(_LocalSource):
     def _announce_directories(self, loader: FileLoader, levels: list[_Level], least: int = 0) -> None:
         """Have the loader list the next directories of the last level, at least `least`."""
         level = levels[-1]
-        device = levels[0].directories[0].identity[0] if self._one_file_system else None
         num_missing = max(_DIRECTORIES_AHEAD, least) - len(level.announced)
         for number, name in itertools.islice(level.unannounced, num_missing):
-            opened = level.directories[number].opened
-            assert opened is not None
-            level.announced[number, name] = loader.list(opened, name, device)
+            directory = level.directories[number]
+            assert directory.opened is not None
+            device = directory.root.device if self._one_file_system else None
+            level.announced[number, name] = loader.list(directory.opened, name, device)
 
     def _leave(self, levels: list[_Level]) -> None:
         """Pop a finished level, and open its parent again if that was closed."""

@@ -6,16 +6,16 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from gompfs.errors import OptionError, PackError, display_path
 from gompfs.model import MAX_NAME_SIZE
 from gompfs.pack.sources.base import FindArchived, Source, SourceEntry
-from gompfs.pack.sources.directory import DirectorySource, FileSource
+from gompfs.pack.sources.directory import DirectorySource, FileSource, LocalSource
 from gompfs.pack.sources.exclude import ExcludeRules, read_patterns
 from gompfs.pack.sources.file_run import FileRun
 
-__all__ = ["STANDARD_INPUT", "PrefixedSource", "open_source"]
+__all__ = ["STANDARD_INPUT", "PrefixedSource", "open_source", "open_sources"]
 
 STANDARD_INPUT = "-"
 _TAR_SUFFIXES = (
@@ -93,6 +93,47 @@ def open_source(
     return source if directory is None else PrefixedSource(source, directory)
 
 
+def open_sources(
+    specs: Sequence[str | os.PathLike[str]], *, sort: str, prefix: str | os.PathLike[str] | None = None, **how: Any
+) -> list[Source]:
+    """Returns the sources for `specs`, in their order (`sort` is "source"), or by their names ("name").
+
+    Directories are one source, so that versions are walked side by side. `how` has the arguments of open_source.
+    Raises OptionError if a source has an order of its own, and as open_source.
+    """
+    if sort == "name":
+        specs = sorted(specs, key=lambda spec: os.path.basename(os.path.abspath(os.fsencode(spec))))
+    elif sort != "source":
+        raise OptionError(f"sort must be 'source' or 'name', not {sort!r}")
+    directory = None if prefix is None else clean_prefix(prefix)
+    sources = _side_by_side([open_source(spec, alone=len(specs) == 1, **how) for spec in specs])
+    for source in sources:
+        if sort == "name" and not source.sorted:
+            raise OptionError(
+                "--sort name is not possible: the entries of this source keep their own order", path=source.name
+            )
+    return sources if directory is None else [PrefixedSource(source, directory) for source in sources]
+
+
+def _side_by_side(sources: Sequence[Source]) -> list[Source]:
+    """Returns the sources with each directory joined to an earlier one, if no path can be in both or between them."""
+    joined: list[Source] = []
+    first: DirectorySource | None = None
+    names: set[bytes] = set()
+    for source in sources:
+        own = set(source.names) if isinstance(source, LocalSource) else {b""}
+        if b"" in own | names or own & names:
+            first, names = None, set()
+        names |= own
+        if isinstance(source, DirectorySource):
+            if first is not None:
+                first.join(source)
+                continue
+            first = source
+        joined.append(source)
+    return joined
+
+
 def is_packable_archive(path: str) -> bool:
     """Returns whether a path has the name of a tar or a zip."""
     return path.lower().endswith((*_TAR_SUFFIXES, _ZIP_SUFFIX))
@@ -128,11 +169,10 @@ def _open_source(
     except OSError as error:
         raise PackError(f"cannot read: {error.strerror}", path=spec) from error
     if stat.S_ISDIR(mode):
-        directory = DirectorySource(
-            local_path, rules=rules, one_file_system=one_file_system, skip_unreadable=skip_unreadable
+        name = b"" if alone else os.path.basename(os.path.realpath(local_path))
+        return DirectorySource(
+            local_path, name, rules=rules, one_file_system=one_file_system, skip_unreadable=skip_unreadable
         )
-        base_name = os.path.basename(os.path.realpath(local_path))
-        return directory if alone or not base_name else PrefixedSource(directory, base_name)
     suffixed = local_path.decode("utf-8", "replace").lower()
     if stat.S_ISFIFO(mode) or (stat.S_ISREG(mode) and suffixed.endswith(_TAR_SUFFIXES)):
         from gompfs.pack.sources.tar import TarSource

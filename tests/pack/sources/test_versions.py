@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
 from tree_helpers import list_directory, list_source
 
-from gompfs.pack.sources import directory, open_source
+from gompfs.pack.sources import directory, open_source, open_sources
 from gompfs.pack.sources import versions as versions_module
 from gompfs.pack.sources.versions import Order, Step
 
@@ -148,3 +149,33 @@ def test_a_version_that_cannot_be_read(versions: Path) -> None:
         assert len(source.warnings) == 1
     finally:
         (versions / "v3/a").chmod(0o755)
+
+
+def test_versions_that_are_sources(versions: Path) -> None:
+    """They give the entries of the directory that holds them, in its order, each with its own local path and rules."""
+    (versions / "v1/a/excluded").write_text("only the rules of v1 know it")
+    (versions / "v11/of-v11").write_text("and only those of v11 this")
+    (source,) = open_sources(sorted(versions.iterdir()), sort="source", exclude=["/a/excluded", "/of-v11", "v1/kind"])
+    alone = open_source(versions, exclude=["/v1/a/excluded", "/v11/of-v11"])
+    assert source.total_size == alone.total_size
+    os.link(versions / "v1/kind", versions / "v2/linked")
+    described = [(entry.path, entry.hard_link_to, entry.size) for entry in source.entries()]
+    expected = [(entry.path, entry.hard_link_to, entry.size) for entry in alone.entries()]
+    assert described == expected[1:]
+
+
+def test_which_sources_are_walked_side_by_side(tmp_path: Path) -> None:
+    """Directories are, unless something with an order of its own or with one of their names is between them."""
+    for name in ("v1", "v2", "other/v2"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "v1.txt").write_text("file")
+    with tarfile.open(tmp_path / "t.tar", "w"):
+        pass
+
+    def names(*specs: str) -> list[set[bytes]]:
+        sources = open_sources([tmp_path / spec for spec in specs], sort="source")
+        return [set(source.names) if isinstance(source, directory.LocalSource) else set() for source in sources]
+
+    assert names("v1", "v1.txt", "v2") == [{b"v1", b"v2"}, {b"v1.txt"}]
+    assert names("v1", "t.tar", "v2", "other") == [{b"v1"}, set(), {b"v2", b"other"}]
+    assert names("v1", "v2", "other/v2") == [{b"v1", b"v2"}, {b"v2"}]

@@ -25,6 +25,13 @@ def set_up() -> None:
         _set_up.pop()()
 
 
+def log_to_stderr() -> None:
+    """Have all messages written to standard error."""
+    import logging
+
+    logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
+
+
 def shut_down() -> None:
     """Write what has not been written yet, before the process ends."""
     logging = sys.modules.get("logging")

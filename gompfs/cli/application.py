@@ -44,6 +44,7 @@ COMMAND_MODULES = {
     "search": "search",
     "cat": "contents",
     "extract": "contents",
+    "serve": "serve",
     "info": "info",
     "verify": "verify",
     "repair": "repair",

@@ -18,23 +18,12 @@ from gompfs.light_types import TYPE_CHECKING
 from gompfs.model import ACCESS_ACL, DEFAULT_ACL
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from gompfs.archive import Archive
     from gompfs.model import Inode
 
 Entry = tuple[bytes, "Inode"]
 
 _SECOND_NS = 1_000_000_000
-_TYPES = {
-    stat.S_IFREG: "file",
-    stat.S_IFDIR: "directory",
-    stat.S_IFLNK: "symlink",
-    stat.S_IFIFO: "fifo",
-    stat.S_IFSOCK: "socket",
-    stat.S_IFCHR: "character device",
-    stat.S_IFBLK: "block device",
-}
 
 
 @command("ls")
@@ -80,7 +69,9 @@ def ls_command(
         found = _inodes_with_acls(opened_archive) if long and not as_json else frozenset()
         with_acls, failed = found or frozenset(), found is None
         if as_json:
-            print_json_array(_as_json(path, inode) for path, inode in entries())
+            from gompfs.archive.entry_facts import entry_facts
+
+            print_json_array(entry_facts(path, inode) for path, inode in entries())
         else:
             for path, inode in entries():
                 name = path + b"/" if stat.S_ISDIR(inode.mode) else path
@@ -165,22 +156,3 @@ def _group_name(gid: int) -> str:
         return grp.getgrgid(gid).gr_name
     except (KeyError, OverflowError):
         return str(gid)
-
-
-def _as_json(path: bytes, inode: Inode) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "path": os.fsdecode(path),
-        "type": _TYPES.get(stat.S_IFMT(inode.mode), "unknown"),
-        "ino": inode.ino,
-        "mode": f"{stat.S_IMODE(inode.mode):04o}",
-        "uid": inode.uid,
-        "gid": inode.gid,
-        "size": inode.size,
-        "mtime_ns": inode.mtime_ns,
-        "nlink": inode.nlink,
-    }
-    if inode.symlink_target is not None:
-        facts["symlink_target"] = os.fsdecode(inode.symlink_target)
-    if stat.S_ISCHR(inode.mode) or stat.S_ISBLK(inode.mode):
-        facts["device"] = [os.major(inode.rdev), os.minor(inode.rdev)]
-    return facts

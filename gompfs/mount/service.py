@@ -8,9 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from gompfs.errors import GompfsError, MountError, OptionError, display_path
+from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.light_types import TYPE_CHECKING, replaced
-from gompfs.log import Logger, set_up, set_up_with, shut_down
+from gompfs.log import Logger, log_to_stderr, set_up, set_up_with, shut_down
 from gompfs.mount.system.crash_watcher import CrashWatcher
 from gompfs.mount.system.kernel_tuning import set_read_ahead
 from gompfs.mount.system.mount_table import resolve_mountpoint
@@ -22,7 +22,6 @@ from gompfs.remote import is_url, shown_url
 if TYPE_CHECKING:
     from gompfs.mount.fuse.high_level import HighLevelSession
     from gompfs.mount.fuse.session import Session
-    from gompfs.mount.tree.content import Content
 
 log = Logger("gompfs")
 
@@ -42,7 +41,7 @@ def mount_archives(
     archives = [archive if is_url(archive) else os.path.abspath(archive) for archive in archives]
     mountpoint = resolve_mountpoint(mountpoint)
     if foreground:
-        set_up_with(_log_to_stderr)
+        set_up_with(log_to_stderr)
         _run_service(archives, mountpoint, options)
         return
     check_mountpoint(mountpoint)
@@ -114,12 +113,6 @@ def _describe(error: BaseException) -> str:
     return str(error)
 
 
-def _log_to_stderr() -> None:
-    import logging
-
-    logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
-
-
 def _log_to_syslog() -> None:
     """Log to syslog. The import of logging.handlers, which has a handler for it, takes longer than mounting."""
     import logging
@@ -157,13 +150,15 @@ def _serve(
     on_ready: Callable[[], None],
     on_stopping: Callable[[], None] = lambda: None,
 ) -> None:
+    from gompfs.mount.tree.opening import open_content
+
     # A mount creates many small objects and frees few: with the default thresholds, the garbage collector takes a tenth
     # of the time of a walk.
     gc.set_threshold(100_000, 50, 50)
     # A thread that decodes must not make the threads that answer requests wait 5 ms, the default, for the interpreter.
     sys.setswitchinterval(1e-4)
     watched = CrashWatcher(mountpoint) if options.auto_unmount else contextlib.nullcontext()
-    with _open(archives, options) as content, _made_directory(mountpoint), watched:
+    with open_content(archives, options) as content, _made_directory(mountpoint), watched:
         session = _session(mountpoint, join_source(list(map(shown_url, archives)), options.several), options)
 
         def ready() -> None:
@@ -204,40 +199,3 @@ def _session(mountpoint: str, source: str, options: MountOptions) -> Session | H
     from gompfs.mount.fuse.session import Session
 
     return Session(mountpoint, source, options)
-
-
-def _open(paths: Sequence[str], options: MountOptions) -> Content:
-    """Open what the mount shows. All archives share one engine, and the cache size is divided among them."""
-    from gompfs.archive import Archive
-    from gompfs.engine import select_engine
-    from gompfs.format import LocalFile
-    from gompfs.mount.tree.archive_set import ArchiveSet
-    from gompfs.mount.tree.snapshots import Snapshots
-
-    if options.passthrough_size and (options.several or options.follow or options.subdir):
-        raise OptionError("passthrough_size works only with one archive, without subdir and follow")
-    if options.passthrough_size and options.api == "high":
-        raise OptionError("passthrough_size needs api=low")
-    if options.offset and options.several:
-        raise OptionError("offset works only with one archive")
-    if any(map(is_url, paths)) and (options.follow or options.offset):
-        raise OptionError("follow and offset work only with a local archive")
-    sizes = (os.path.getsize(path) for path in paths if not is_url(path))
-    engine = select_engine(options.engine, gpu=options.gpu_options(sum(sizes)))
-
-    def open_archive(path: str) -> Archive:
-        archive = Archive(
-            path,
-            file=LocalFile.open(path, options.offset) if options.offset else None,
-            engine=engine,
-            verify=options.verify,
-            cache_size=options.cache_size // len(paths),
-            decode_ahead=options.decode_ahead,
-        )
-        if archive.stored.announcements is not None:
-            archive.stored.announcements.words()
-        return archive
-
-    if options.several is None:
-        return Snapshots(paths[0], open_archive, options)
-    return ArchiveSet(paths, open_archive, options)

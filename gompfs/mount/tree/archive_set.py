@@ -86,6 +86,10 @@ class ArchiveSet(Content):
         operations = self._operations.get(node >> SNAPSHOT_SHIFT & MAX_SNAPSHOTS - 1)
         return self._merged if operations is None else operations
 
+    def statistics(self) -> list[Inode]:
+        """See Content.statistics."""
+        return [operations.statistics() for operations in self._operations.values()]
+
     def has_xattrs(self) -> bool:
         """Returns whether any entry of any archive has extended attributes."""
         return any(operations.has_xattrs() for operations in self._operations.values())

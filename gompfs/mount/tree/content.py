@@ -127,6 +127,9 @@ class Content(Protocol):
     def of(self, node: int) -> NodeOperations:
         """Returns the operations on a node. Raises OSError (ESTALE) if its archive is no longer shown."""
 
+    def statistics(self) -> Sequence[Inode]:
+        """Returns the directory of statistics of each archive. Must not be called with stats=off."""
+
     def has_xattrs(self) -> bool:
         """Returns whether any entry has extended attributes, or may have some later."""
 

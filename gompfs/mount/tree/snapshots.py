@@ -19,7 +19,7 @@ from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError
 from gompfs.light_types import TYPE_CHECKING
 from gompfs.log import Logger
-from gompfs.model import ROOT_INO
+from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.tree.content import Content
 from gompfs.mount.tree.operations import Operations
 from gompfs.options import MountOptions
@@ -93,6 +93,10 @@ class Snapshots(Content):
         if operations is None:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return operations
+
+    def statistics(self) -> list[Inode]:
+        """See Content.statistics."""
+        return [self.current.statistics()]
 
     def has_xattrs(self) -> bool:
         """Returns whether any entry has extended attributes, or may have some in a later snapshot."""

@@ -1,0 +1,1 @@
+"""Archives as a read-only web site, for places where FUSE is refused."""

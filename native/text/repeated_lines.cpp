@@ -13,7 +13,7 @@ namespace gompfs {
 
 void RepeatedLines::clear() {
     table_.assign(std::size_t{1} << kTableLog2, 0);
-    scanned_ = num_bytes_ = run_ = 0;
+    scanned_ = num_bytes_ = run_lines_ = run_bytes_ = 0;
 }
 
 void RepeatedLines::scan(std::string_view text, std::size_t end, bool is_end) {
@@ -27,8 +27,10 @@ void RepeatedLines::scan(std::string_view text, std::size_t end, bool is_end) {
             found == nullptr
                 ? line.size()
                 : static_cast<std::size_t>(static_cast<const char*>(found) - line.data()) + 1;
-        run_ = was_seen(line.substr(0, size)) ? run_ + 1 : 0;
-        num_bytes_ += run_ > kMinRun ? size : 0;
+        const bool is_repeated = was_seen(line.substr(0, size));
+        run_lines_ = is_repeated ? run_lines_ + 1 : 0;
+        run_bytes_ = is_repeated ? run_bytes_ + size : 0;
+        num_bytes_ += run_lines_ > kMinRun ? size : run_lines_ == kMinRun ? run_bytes_ : 0;
         scanned_ += size;
     }
 }

@@ -9,8 +9,8 @@
 namespace gompfs {
 
 // Looks at lines, in order; a long line counts as several. Lines that occur by themselves in
-// different places, such as `return 0;`, are not counted: only what follows kMinRun lines that all
-// occurred before.
+// different places, such as `return 0;`, are not counted: only kMinRun lines or more in a row that
+// all occurred before.
 class RepeatedLines {
   public:
     void clear();
@@ -24,12 +24,13 @@ class RepeatedLines {
   private:
     static constexpr std::size_t kMinRun = 4;
     static constexpr std::size_t kMaxLine = 256;
-    static constexpr int kTableLog2 = 16;
+    static constexpr int kTableLog2 = 18;
 
     bool was_seen(std::string_view line);
 
     std::vector<std::uint32_t> table_;  // parts of hashes of lines
-    std::size_t scanned_ = 0, num_bytes_ = 0, run_ = 0;
+    std::size_t scanned_ = 0, num_bytes_ = 0;
+    std::size_t run_lines_ = 0, run_bytes_ = 0;  // that occurred before, up to scanned_
 };
 
 }  // namespace gompfs

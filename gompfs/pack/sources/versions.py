@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -16,7 +17,7 @@ __all__ = ["Order", "Step", "numbers_in", "without_numbers"]
 
 _MAX_VERSIONS = 16
 _MAX_OPEN = 256
-_NAMES_AT_ONCE = 8  # all versions of so many names are packed before the next names
+_NAMES_KEPT = 1 << 12
 _NUMBER = re.compile(rb"[0-9]+(?:\.[0-9]+)*")
 
 _Place: TypeAlias = tuple[int, bytes]
@@ -73,37 +74,26 @@ class Order:
                     yield Step(kind, places[start : start + self._max_versions])
 
     def _entries(self) -> Iterator[_Numbered]:
-        """Yields number of directory, name and kind: if there are several directories, similar names together."""
+        """Yields number of directory, name and kind: if there are several directories, equal names together."""
         entries = ((number, *entry) for number, listing in enumerate(self._listings) for entry in listing)
         if len(self._listings) == 1:
             return entries
         return iter(sorted(entries, key=lambda entry: (without_numbers(entry[1]), numbers_in(entry[1]), entry[:2])))
 
     def _steps_of_files(self, entries: Iterator[_Numbered]) -> Iterator[Step]:
-        """Yields files of one kind and directory together, some names of all directories at a time."""
-        if len(self._listings) > 1:
-            by_name = itertools.groupby(entries, itemgetter(1))
-            entries = itertools.chain.from_iterable(
-                sorted(itertools.chain.from_iterable(some), key=itemgetter(0)) for some in _some_at_once(by_name)
-            )
+        """Yields files of one kind and directory that follow each other together."""
         of_directory: Callable[[_Numbered], tuple[int, int]] = itemgetter(2, 0)
         for (kind, _), group in itertools.groupby(entries, of_directory):
             yield Step(kind, [(number, name) for number, name, _ in group])
 
 
-def _some_at_once(
-    by_name: Iterator[tuple[bytes, Iterator[_Numbered]]],
-) -> Iterator[list[list[tuple[int, bytes, int]]]]:
-    """Yields the entries of _NAMES_AT_ONCE names at a time."""
-    while some := [list(same) for _, same in itertools.islice(by_name, _NAMES_AT_ONCE)]:
-        yield some
-
-
+@lru_cache(_NAMES_KEPT)
 def without_numbers(name: bytes) -> bytes:
     """Returns a name or a path, with the same sign in place of each number or version."""
     return _NUMBER.sub(b"#", name)
 
 
-def numbers_in(name: bytes) -> list[int]:
+@lru_cache(_NAMES_KEPT)
+def numbers_in(name: bytes) -> tuple[int, ...]:
     """Returns the numbers in a name or a path, in their order."""
-    return [int(number) for number in re.findall(rb"[0-9]+", name)]
+    return tuple(int(number) for number in re.findall(rb"[0-9]+", name))

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from operator import add
 
-from xxhash import xxh3_64_intdigest
-
 from gompfs._native.codec import BufferPool
 from gompfs.archive.part_heads import StoredHeads
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus, parse_block_header
@@ -26,7 +24,6 @@ from gompfs.model import BlockTable, PartKind, Section, Segment
 if TYPE_CHECKING:
     from gompfs._native.text import PartHeads
     from gompfs.archive.announcements import Announcements
-    from gompfs.codec.block import Buffer
     from gompfs.engine.base import PartSymbols
 
 _SECTION_BATCH = 256  # blocks of a section that are decoded in one call
@@ -172,8 +169,7 @@ class StoredBlocks:
             (symbols,), _ = self.heads.open([starts[part]])
             if symbols is not None:
                 header = parse_block_header(self._file.read(BLOCK_HEADER_SIZE, parts.head_offsets[part]))
-                pool: Buffer = symbols.pool  # type: ignore[assignment] # an array of bytes
-                if xxh3_64_intdigest(pool) != header.content_xxh3:
+                if symbols.pool_xxh3 != header.content_xxh3:
                     yield part
 
     def open_for_native(self) -> int | Callable[[int, int], bytes]:

@@ -38,8 +38,6 @@ def main() -> None:
     else:
         # Imports create many objects that live until exit. Collections over them take 5% of a short command's time.
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-        # sqlite_utils, which writes an index, imports pandas where it is installed: 0.4 s for types that no index has.
-        sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
         try:
             from gompfs.cli.application import run
 

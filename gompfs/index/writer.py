@@ -5,15 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import sqlite_utils
 
 from gompfs.index.schema import script
 from gompfs.index.written_blocks import WrittenBlocks
@@ -70,7 +68,6 @@ class IndexWriter:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
         self._connection.folder = str(path.parent)
         self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
-        self._database = sqlite_utils.Database(self._connection)
         if is_new:
             self._connection.executescript(script())
         self._connection.execute("BEGIN")
@@ -148,19 +145,17 @@ class IndexWriter:
 
     def add_segment(self, number: int, first_block: int, blocks: WrittenBlocks, parts: Sequence[WrittenPart]) -> None:
         """Store a segment of these blocks, which are those of `parts`, in order."""
-        row = {"number": number, "first_block": first_block, **_positions(blocks)}
-        row["codecs"] = bytes(blocks.codecs)
-        row["part_kinds"] = bytes(part.kind for part in parts)
-        row["part_sizes"] = np.array([part.size for part in parts], "<u8").tobytes()
-        row |= _head_positions(parts)
+        kinds = bytes(part.kind for part in parts)
+        sizes = array("Q", [part.size for part in parts]).tobytes()
+        row = (number, first_block, *_positions(blocks), bytes(blocks.codecs), kinds, sizes, *_head_positions(parts))
         self._wait()
-        self._database.table("segment").insert(row)
+        self._connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def add_section(self, segment: int, kind: str, uncompressed_size: int, blocks: WrittenBlocks) -> None:
         """Store a section of these blocks."""
-        row = {"segment": segment, "kind": kind, "uncompressed_size": uncompressed_size}
+        row = (segment, kind, uncompressed_size, *_positions(blocks))
         self._wait()
-        self._database.table("section").insert(row | _positions(blocks))
+        self._connection.execute("INSERT INTO section VALUES (?, ?, ?, ?, ?)", row)
 
     def add_generation(self, note: Generation) -> None:
         """Store what is noted of the generation that this index is for."""
@@ -170,9 +165,7 @@ class IndexWriter:
     def set_meta(self, values: dict[str, str]) -> None:
         """Store facts about the archive by name."""
         self._wait()
-        self._database.table("meta").upsert_all(
-            ({"key": key, "value": value} for key, value in values.items()), pk="key"
-        )
+        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
     def finish(self) -> None:
         """Delete inodes that have no name left, and close the file."""
@@ -226,14 +219,13 @@ class IndexWriter:
         self._connection.executemany(statement + row, rows[last:])
 
 
-def _positions(blocks: WrittenBlocks) -> dict[str, Any]:
-    """Returns the columns that say where blocks lie."""
-    sizes = np.array(blocks.compressed_sizes, "<u4")
-    return {"archive_offset": blocks.archive_offset, "compressed_sizes": sizes.tobytes()}
+def _positions(blocks: WrittenBlocks) -> tuple[int, bytes]:
+    """Returns the columns that say where blocks lie: archive_offset and compressed_sizes."""
+    return blocks.archive_offset, blocks.compressed_sizes.tobytes()
 
 
-def _head_positions(parts: Sequence[WrittenPart]) -> dict[str, Any]:
-    """Returns the columns that say where heads lie: one after another."""
+def _head_positions(parts: Sequence[WrittenPart]) -> tuple[int, bytes]:
+    """Returns the columns that say where heads lie: heads_offset and head_sizes. Heads lie one after another."""
     heads = WrittenBlocks([part.head for part in parts if part.head is not None])
-    sizes = np.array([part.head.compressed_size if part.head is not None else 0 for part in parts], "<u4")
-    return {"heads_offset": heads.archive_offset, "head_sizes": sizes.tobytes()}
+    sizes = array("I", [part.head.compressed_size if part.head is not None else 0 for part in parts])
+    return heads.archive_offset, sizes.tobytes()

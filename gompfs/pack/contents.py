@@ -25,11 +25,7 @@ from gompfs.index.written_blocks import WrittenBlocks
 from gompfs.light_types import replaced
 from gompfs.model import WORD_SECTION, Extent, WrittenPart
 from gompfs.options import PackOptions
-from gompfs.pack.archived_contents import ArchivedContents
-from gompfs.pack.archived_files import ArchivedFiles
-from gompfs.pack.archived_large import LargeArchivedContents
 from gompfs.pack.large_contents import LargeContents
-from gompfs.pack.older_versions import OlderVersions
 from gompfs.pack.sources.base import SourceEntry, fill
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.pack.stream import BlockWriter, ChooseDictionary, StreamWriter
@@ -39,6 +35,8 @@ from gompfs.threads import default_threads, threads_limited_to
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
+    from gompfs.pack.archived_contents import ArchivedContents
+    from gompfs.pack.archived_files import ArchivedFiles
 
 _PIECE_SIZE = 8 << 20  # of large files
 _HEADS_IN_MEMORY = 64 << 20  # bytes; all others wait in a file
@@ -82,6 +80,11 @@ class ContentWriter:
         self._archived = self._large_archived = self._versions = None
         self._composed: list[array[int]] = []  # of each composed content: file_offset, stream_offset, size of extents
         if archived is not None:
+            # Only `add` needs these modules, which import NumPy: that takes longer than a small pack.
+            from gompfs.pack.archived_contents import ArchivedContents
+            from gompfs.pack.archived_large import LargeArchivedContents
+            from gompfs.pack.older_versions import OlderVersions
+
             self._versions = OlderVersions(archived)
             self._archived = ArchivedContents(archived, self._known, engine.num_threads)
             self._large_archived = LargeArchivedContents(archived)

@@ -20,7 +20,6 @@ from gompfs.light_types import replaced
 from gompfs.model import DICTIONARY_SECTION, Generation
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
-from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.dictionary import choose_dictionary, may_have_dictionary, read_dictionary
 from gompfs.pack.generation import BUFFER_SIZE, new_generation, store_index, write_trailers
 from gompfs.pack.history import note_of
@@ -185,6 +184,8 @@ def add_to_archive(
     A crash leaves the archive as it was (see new_generation). Raises PackError, or ArchiveFormatError for a damaged
     archive.
     """
+    from gompfs.pack.archived_files import ArchivedFiles  # needs NumPy
+
     started, note = time.monotonic(), note_of("add", options.comment)
     with new_generation(archive, check=options.check, num_threads=engine.num_threads) as grown:
         _skip_inode(sources, grown.status)

@@ -12,7 +12,6 @@ from gompfs.errors import PackError, UnreadableFileError, display_path
 from gompfs.index.writer import IndexWriter
 from gompfs.model import MAX_INO, MAX_TIME_NS, NEXT_INO, ROOT_INO, Inode
 from gompfs.options import PackOptions
-from gompfs.pack.archived_files import ArchivedFiles
 from gompfs.pack.contents import ContentWriter
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.file_run import FileRun
@@ -21,6 +20,7 @@ from gompfs.pack.stream import BlockWriter, ChooseDictionary
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
     from gompfs._native.sources import LoadedFiles
+    from gompfs.pack.archived_files import ArchivedFiles
 
 _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 

@@ -13,8 +13,7 @@ from gompfs._native.text import PartsBuilder
 from gompfs.codec import DEFAULT_PART_SIZE, MAX_PART_SIZE, Codec, EncodedBlock
 from gompfs.codec.block import parse_block_header
 from gompfs.model import PartKind
-from gompfs.text.grammar import WORD_RULE_KINDS
-from gompfs.text.word_characters import word_characters
+from gompfs.text.word_characters import WORD_RULE_KINDS, word_characters
 from gompfs.threads import default_threads
 
 if TYPE_CHECKING:

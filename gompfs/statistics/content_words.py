@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from gompfs._native.text import PlainText
 from gompfs.statistics.content import ContentText
-from gompfs.text import Grammar
-from gompfs.text.grammar import WORD_RULE_KINDS
-from gompfs.text.word_characters import word_characters
+from gompfs.text.grammar import Grammar
+from gompfs.text.word_characters import WORD_RULE_KINDS, word_characters
 from gompfs.threads import default_threads
 
 _TEXT_OF_GRAMMAR = 512 << 20

@@ -10,7 +10,7 @@ from gompfs.model import TEXT_KINDS, WORD_SECTION, Segment
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.text import Grammar
+    from gompfs.text.grammar import Grammar
 
 _KEPT_SECONDS = 20.0
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.statistics.source import StatsSource
     from gompfs.statistics.text_in_parts import TextInParts
-    from gompfs.text import Grammar
+    from gompfs.text.grammar import Grammar
 
 DEFAULT_FILES = 10
 """How many files each document gets if the query has no limit."""

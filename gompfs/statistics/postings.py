@@ -21,7 +21,7 @@ from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.statistics.source import StatsSource
-    from gompfs.text import Grammar
+    from gompfs.text.grammar import Grammar
 
 NGRAM_TASKS = (PostingsTask.SEQUENCE_COUNT, PostingsTask.RANKED_INVERTED_INDEX)  # the others count words
 _LINE_TASKS = (PostingsTask.INVERTED_INDEX, PostingsTask.SEQUENCE_COUNT)  # `top` limits their lines

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gompfs.statistics.content import ContentText
     from gompfs.statistics.info import MountFacts
     from gompfs.statistics.query import StatsQuery
-    from gompfs.text import Grammar
+    from gompfs.text.grammar import Grammar
 
 
 class StatsSource:

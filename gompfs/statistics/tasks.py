@@ -30,7 +30,7 @@ from gompfs.statistics.word_counts import SortOrder, word_counts
 if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.statistics.gpu.resident_text import ResidentText
-    from gompfs.text import Grammar
+    from gompfs.text.grammar import Grammar
 
 FILE, TOP, N, FIELD = "--file", "--top", "--n", "--field"
 """The options of `gompfs stats` that a task can take."""

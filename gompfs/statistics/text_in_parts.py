@@ -19,7 +19,7 @@ from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.text import Grammar
+    from gompfs.text.grammar import Grammar
 
 
 _EXTENT_FIELDS = 4
@@ -64,7 +64,7 @@ class TextInParts(NamedTuple):
 
     def grammar(self) -> Grammar:
         """Returns the grammar of the text. Raises ArchiveFormatError if it is damaged."""
-        from gompfs.text import Grammar
+        from gompfs.text.grammar import Grammar
 
         try:
             num_threads = default_threads()

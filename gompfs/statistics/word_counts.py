@@ -16,7 +16,7 @@ from gompfs.threads import default_threads
 if TYPE_CHECKING:
     from gompfs.statistics.query import StatsQuery
     from gompfs.statistics.source import StatsSource
-    from gompfs.text import CountedWords
+    from gompfs.text.grammar import CountedWords
 
 
 class SortOrder(Enum):
@@ -60,7 +60,7 @@ def _count_parts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Re
 
 def _count_grammars(source: StatsSource, query: StatsQuery, how: Traversal) -> list[CountedWords]:
     from gompfs.statistics.content_words import content_word_counts
-    from gompfs.text import CountedWords
+    from gompfs.text.grammar import CountedWords
 
     inos = source.counted_inos(query)
     grammars = source.grammars()

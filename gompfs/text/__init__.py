@@ -1,8 +1,10 @@
-"""Word grammars (TADOC): the text of many files as a dictionary and rules. Statistics are computed from them."""
+"""Word grammars (TADOC): the text of many files as a dictionary and rules. Statistics are computed from them.
+
+The module `grammar`, which needs NumPy, is not imported here: packing does not need it.
+"""
 
 from __future__ import annotations
 
-from gompfs.text.grammar import CountedWords, Grammar, GrammarPart
 from gompfs.text.probe import PROBE_SIZE, is_text
 
-__all__ = ["PROBE_SIZE", "CountedWords", "Grammar", "GrammarPart", "is_text"]
+__all__ = ["PROBE_SIZE", "is_text"]

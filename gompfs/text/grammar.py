@@ -14,8 +14,6 @@ from gompfs._native import text as _text
 from gompfs.threads import default_threads
 
 SPLITTER = _text.SPLITTER
-WORD_RULE_KINDS = {rule.name.lower(): rule for rule in _text.WordRule}
-"""The word rules by name: WORD_RULES."""
 
 
 @dataclass(frozen=True)

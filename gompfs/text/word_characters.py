@@ -1,10 +1,14 @@
-"""The characters of words: the word rule `letters` needs a list of them, which depends on the version of Unicode."""
+"""The word rules. `letters` needs a list of the characters of words, which depends on the version of Unicode."""
 
 from __future__ import annotations
 
 import functools
 import sys
 
+from gompfs._native.text import WordRule
+
+WORD_RULE_KINDS = {rule.name.lower(): rule for rule in WordRule}
+"""The word rules by name: WORD_RULES."""
 _APOSTROPHES = "'\u2019"
 
 

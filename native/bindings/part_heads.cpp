@@ -1,12 +1,14 @@
 // The classes gompfs._native.text.PartHeads and SymbolTable.
 #include "text/part_heads.h"
 
+#define XXH_INLINE_ALL
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
+#include <xxhash.h>
 
 #include <cstring>
 #include <optional>
@@ -109,11 +111,19 @@ NewArray<const std::uint64_t> expansions_of(const SharedSymbols& shared) {
                                      expansions.size()));
 }
 
-NewArray<const std::uint8_t> pool_of(const SharedSymbols& shared) {
-    const SymbolTable& table = *shared.table;
+std::span<const std::uint8_t> pool_of(const SymbolTable& table) {
     const std::size_t size = table.is_dictionary() ? table.dictionary_size
                                                    : table.pool.size() - SymbolTable::kPoolMargin;
-    return to_view(shared, std::span(table.pool.data(), size));
+    return {table.pool.data(), size};
+}
+
+NewArray<const std::uint8_t> pool_view(const SharedSymbols& shared) {
+    return to_view(shared, pool_of(*shared.table));
+}
+
+std::uint64_t pool_xxh3(const SharedSymbols& shared) {
+    const auto pool = pool_of(*shared.table);
+    return XXH3_64bits(pool.data(), pool.size());
 }
 
 NewArray<const std::uint64_t> code_of(const SharedSymbols& shared) {
@@ -146,7 +156,8 @@ void bind_part_heads(nb::module_& text) {
                      "What the symbol of each rank stands for.\n\n"
                      "Bits 0 to 31 are the offset in the pool, bits 32 to 61 the size. Bit 62 says "
                      "whether it ends with a word, and bit 63 whether it begins with a separator.")
-        .def_prop_ro("pool", &pool_of, "The bytes of all symbols, or of the dictionary.")
+        .def_prop_ro("pool", &pool_view, "The bytes of all symbols, or of the dictionary.")
+        .def_prop_ro("pool_xxh3", &pool_xxh3, "The checksum of `pool` that its head has.")
         .def_prop_ro("code", &code_of,
                      "The class code of ranks: for each value of the next bits of a stream, the "
                      "codeword that they begin with.\n\n"

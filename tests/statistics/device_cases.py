@@ -20,7 +20,7 @@ from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.statistics.gpu.device_counter import count_words
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import PhaseTimes, Traversal
-from gompfs.text import Grammar
+from gompfs.text.grammar import Grammar
 
 Case = tuple[str, list[Grammar], dict[int, bytes]]
 

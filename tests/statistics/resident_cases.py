@@ -35,7 +35,7 @@ from gompfs.statistics.resident_answers import (
 )
 from gompfs.statistics.traversal import PhaseTimes
 from gompfs.statistics.word_counts import SortOrder, word_count_report
-from gompfs.text import CountedWords
+from gompfs.text.grammar import CountedWords
 
 ROOM = 64 << 20
 _PHRASES = ([b"a"], [b"1"], [b"0", b"0"], [b"a", b"b"], [b"1", b"0", b"1"], [b"w0"] * 3, [b"0"] * 5, [b"nowhere", b"a"])

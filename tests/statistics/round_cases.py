@@ -18,7 +18,7 @@ from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.gpu.device.arrays import ArrayDevice
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import Traversal
-from gompfs.text import Grammar
+from gompfs.text.grammar import Grammar
 
 report_in_rounds = tool_module("experiments.mask_rounds").report_in_rounds
 

@@ -23,7 +23,7 @@ from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_words import content_grammars
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.tasks import compute
-from gompfs.text import Grammar
+from gompfs.text.grammar import Grammar
 
 MIB = 1 << 20
 BLOCK_SIZE = 16 << 10

@@ -11,7 +11,7 @@ from plain_grammars import plain_grammar_of
 from stored_parts import BUILDERS, grammar_of
 
 from gompfs.statistics.word_counts import SortOrder, word_count_report
-from gompfs.text import CountedWords, Grammar
+from gompfs.text.grammar import CountedWords, Grammar
 
 words = st.sampled_from([b"a", b"ab", b"b", b"\xff", b"\0", b"\x7f", b"z" * 300, b"A", b"~"])
 segments = st.lists(st.lists(st.lists(words, max_size=12), max_size=4), max_size=4)

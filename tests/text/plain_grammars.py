@@ -8,9 +8,8 @@ import numpy as np
 from oracle import grammar as grammar_oracle
 
 from gompfs._native.text import PlainText
-from gompfs.text import Grammar
-from gompfs.text.grammar import WORD_RULE_KINDS
-from gompfs.text.word_characters import word_characters
+from gompfs.text.grammar import Grammar
+from gompfs.text.word_characters import WORD_RULE_KINDS, word_characters
 
 Files = Sequence[tuple[int, bytes]]
 

@@ -14,7 +14,7 @@ from tadoc_grammar import Piece, words_of
 
 from gompfs._native.text import WordRule, read_segment_grammar
 from gompfs.codec import Codec
-from gompfs.text import Grammar
+from gompfs.text.grammar import Grammar
 from gompfs.text.word_characters import word_characters
 
 BLOCK_SIZE = 16

@@ -26,8 +26,7 @@ from gompfs._native.text import PartHeads, PartsBuilder, SymbolTable
 from gompfs.codec import Codec, CodecOptions
 from gompfs.codec.block import parse_block_header
 from gompfs.engine import select_engine
-from gompfs.text.grammar import WORD_RULE_KINDS
-from gompfs.text.word_characters import word_characters
+from gompfs.text.word_characters import WORD_RULE_KINDS, word_characters
 
 
 @dataclass(frozen=True)

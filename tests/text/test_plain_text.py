@@ -14,9 +14,8 @@ from plain_grammars import Files, counts_of, plain_grammar_of, texts_of
 
 from gompfs._native.text import PlainText
 from gompfs.model import WORD_RULES
-from gompfs.text import Grammar
-from gompfs.text.grammar import SPLITTER, WORD_RULE_KINDS
-from gompfs.text.word_characters import word_characters
+from gompfs.text.grammar import SPLITTER, Grammar
+from gompfs.text.word_characters import WORD_RULE_KINDS, word_characters
 
 MIB = 1 << 20
 
@@ -67,7 +66,8 @@ def test_odd_files(words: str) -> None:
 def test_files_over_several_parts(words: str, num_threads: int) -> None:
     """A file is cut where a word begins, also after a separator that is not whitespace, and at a word of 9 MiB."""
     rng = random.Random(words)
-    text = b"".join(rng.choice((b"alpha-", b"beta+ ", "gamm\u00e4,".encode(), b" delta0;")) for _ in range(1_600_000))
+    words_of_text = (b"alpha" * 6 + b"-", b"beta" * 6 + b"+ ", ("gamm\u00e4" * 5 + ",").encode(), b" delta0" * 2 + b";")
+    text = b"".join(rng.choices(words_of_text, k=400_000))
     files = [(1, text), (2, b"x" * (9 * MIB)), (3, b"the end")]
     grammar = plain_grammar_of(files, words, num_threads)
     check(grammar, files, words)
@@ -77,7 +77,7 @@ def test_files_over_several_parts(words: str, num_threads: int) -> None:
 def test_words_are_taken_in_between() -> None:
     """What was taken is not returned again, and the rest of a file that has not ended comes with the next call."""
     text = PlainText(WORD_RULE_KINDS["whitespace"], word_characters("whitespace"), 2)
-    long = b" ".join(b"%d" % (number % 1000) for number in range(3_000_000))
+    long = b" ".join(b"%020d" % (number % 1000) for number in range(550_000))
     text.begin_file(1)
     text.add_bytes(b"first ")
     assert Grammar(text.take()).num_words == 0

@@ -17,7 +17,7 @@ from word_rules import ONE_WORD_PER_LINE
 from gompfs._native import text as _text
 from gompfs._native.text import PlainText
 from gompfs.model import WORD_RULES
-from gompfs.text.grammar import WORD_RULE_KINDS
+from gompfs.text.word_characters import WORD_RULE_KINDS
 
 each_rule = pytest.mark.parametrize("words", WORD_RULES)
 # Bytes at the bounds of the classes of characters, and longer runs than the 64 bytes that the core reads at once.

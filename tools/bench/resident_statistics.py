@@ -33,7 +33,7 @@ from gompfs.statistics.resident_answers import ANSWERS
 from gompfs.statistics.tasks import NAMES_OF_FILE, compute
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.statistics.word_counts import SortOrder, word_count_report
-from gompfs.text import CountedWords, Grammar
+from gompfs.text.grammar import CountedWords, Grammar
 from tools.experiments.mask_rounds import report_in_rounds
 
 from .report import Cell, Report, divide

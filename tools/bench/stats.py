@@ -31,7 +31,7 @@ from gompfs.statistics.report import Report as Text
 from gompfs.statistics.tasks import compute
 from gompfs.statistics.traversal import PhaseTimes, Traversal
 from gompfs.statistics.word_counts import SortOrder, word_count_report
-from gompfs.text import CountedWords, Grammar
+from gompfs.text.grammar import CountedWords, Grammar
 
 from .blocks import regular_files
 from .programs import GOMPFS, environment

@@ -11,8 +11,7 @@ from itertools import accumulate
 from gompfs._native.text import PartHeads, PartsBuilder
 from gompfs.codec import DEFAULT_PART_SIZE, CodecOptions
 from gompfs.engine.cpu import CpuEngine
-from gompfs.text.grammar import WORD_RULE_KINDS
-from gompfs.text.word_characters import word_characters
+from gompfs.text.word_characters import WORD_RULE_KINDS, word_characters
 
 _CAPACITY = 64 << 20  # bytes of open heads
 

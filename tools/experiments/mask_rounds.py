@@ -26,7 +26,7 @@ from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.report import PiecewiseReport
 from gompfs.statistics.temporary_files import free_space, temporary_directory
 from gompfs.statistics.traversal import PhaseTimes, Traversal
-from gompfs.text import Grammar
+from gompfs.text.grammar import Grammar
 
 _SOURCE = str(Path(__file__).with_name("kernels") / "mask_rounds")
 _MAX_ROUNDS = 1 << 16

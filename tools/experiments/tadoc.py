@@ -31,8 +31,7 @@ from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.postings import NGRAM_TASKS, new_postings, postings_report, report_of_postings
 from gompfs.statistics.query import StatsQuery
 from gompfs.statistics.traversal import PhaseTimes, Traversal
-from gompfs.text import Grammar, GrammarPart
-from gompfs.text.grammar import SPLITTER
+from gompfs.text.grammar import SPLITTER, Grammar, GrammarPart
 from tools.bench.report import Report, divide
 
 from .shared_library import build_library

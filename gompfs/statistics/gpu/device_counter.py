@@ -17,8 +17,7 @@ from gompfs.statistics.gpu.forest import DeviceForest, FlatForest
 from gompfs.statistics.gpu.local_tables import PairCounts
 from gompfs.statistics.gpu.traversal import BottomUp, TopDown
 from gompfs.statistics.traversal import PhaseTimes, Traversal
-from gompfs.text import CountedWords, Grammar
-from gompfs.text.grammar import ino_array
+from gompfs.text.grammar import CountedWords, Grammar, ino_array
 from gompfs.threads import default_threads
 
 _Result = TypeVar("_Result")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.gpu.device.arrays import ArrayDevice
     from gompfs.statistics.query import StatsQuery
-    from gompfs.text import Grammar
+    from gompfs.text.grammar import Grammar
 
 _Result = TypeVar("_Result")
 

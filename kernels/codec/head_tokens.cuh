@@ -124,7 +124,7 @@ __device__ inline bool place_tokens(HeadShared& shared) {
         const u32 size = token < plan.num_tokens ? size_of_token(plan, token) : 0;
         const bool is_possible = size <= kMaxExpansionSize;
         const u32 added = is_possible ? size : 0;
-        const u32 offset = end + scan_before(added, shared.scan, Sum());
+        const u32 offset = end + sum_before(added, shared.scan);
         if (token < plan.num_tokens) {
             plan.token_offsets[token] = offset;
             const bool is_word = token < num_words;

@@ -68,7 +68,7 @@ __device__ inline u32 add_tile(const u8* content, u32 before, SumShared& shared,
         costs[item] = shared.costs[words[item / 4] >> item % 4 * 8 & 255];
         total += costs[item];
     }
-    u32 sum = before + scan_before(total, shared.scratch, Sum{});
+    u32 sum = before + sum_before(total, shared.scratch);
     u32 packed[kItemsPerThread / 2];
 #pragma unroll
     for (u32 item = 0; item < kItemsPerThread; item += 2) {
@@ -91,7 +91,7 @@ __device__ inline void add_last_tile(const u8* content, u32 size, u32 before, Su
     for (u32 item = begin; item < min(begin + kItemsPerThread, size); ++item) {
         total += shared.costs[content[item]];
     }
-    u32 sum = before + scan_before(total, shared.scratch, Sum{});
+    u32 sum = before + sum_before(total, shared.scratch);
     for (u32 item = begin; item < min(begin + kItemsPerThread, size + 1); ++item) {
         sums[item] = static_cast<u16>(sum);
         sum += item < size ? shared.costs[content[item]] : 0;

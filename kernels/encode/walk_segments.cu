@@ -150,7 +150,7 @@ class SegmentWalk {
             if (phase == Phase::kCount) {
                 mark_right_steps();
             } else if (phase == Phase::kWrite) {
-                const u32 before = scan_before(writer_.num_sequences, shared_.scratch, Sum{});
+                const u32 before = sum_before(writer_.num_sequences, shared_.scratch);
                 writer_.sequences = sequences;
                 writer_.num_sequences = before;
             }

@@ -124,11 +124,6 @@ Value atomicOr(Value* target, Value value) {
 }
 
 template <typename Value>
-Value atomicMin(Value* target, Value value) {
-    return std::exchange(*target, value < *target ? value : *target);
-}
-
-template <typename Value>
 Value atomicMax(Value* target, Value value) {
     return std::exchange(*target, value > *target ? value : *target);
 }

@@ -1,4 +1,4 @@
-// Prefix sums and maxima over the threads of a CTA, and the size of the tiles that a long array is
+// Prefix sums over the threads of a CTA, and the size of the tiles that a long array is
 // cut into.
 //
 // A scan takes two steps: a scan in each warp by shuffles, then every thread combines the results
@@ -14,26 +14,17 @@ constexpr u32 kItemsPerThread = 8;
 constexpr u32 kTileItems = kTileThreads * kItemsPerThread;
 constexpr u32 kWarpsPerTile = kTileThreads / kWarpSize;
 
-struct Sum {
-    __device__ u32 operator()(u32 left, u32 right) const { return left + right; }
-};
-
-struct Maximum {
-    __device__ u32 operator()(u32 left, u32 right) const { return left > right ? left : right; }
-};
-
-// Combines the values of all threads before this one; 0 for the first thread. All threads of the
-// CTA must call it. `scratch` is a word of shared memory for each warp of the CTA (kWarpsPerTile in
-// a CTA of kTileThreads). It can be used again after the next barrier.
-template <class Combine>
-__device__ inline u32 scan_before(u32 value, u32* scratch, Combine combine) {
+// Returns the sum of the values of all threads before this one; 0 for the first thread. All threads
+// of the CTA must call it. `scratch` is a word of shared memory for each warp of the CTA
+// (kWarpsPerTile in a CTA of kTileThreads). It can be used again after the next barrier.
+__device__ inline u32 sum_before(u32 value, u32* scratch) {
     const int lane = lane_id();
     const u32 warp = threadIdx.x / kWarpSize;
     u32 inclusive = value;
 #pragma unroll
     for (int step = 1; step < kWarpSize; step *= 2) {
         const u32 below = __shfl_up_sync(kAllLanes, inclusive, step);
-        inclusive = lane >= step ? combine(below, inclusive) : inclusive;
+        inclusive = lane >= step ? below + inclusive : inclusive;
     }
     if (lane == kWarpSize - 1) {
         scratch[warp] = inclusive;
@@ -41,10 +32,10 @@ __device__ inline u32 scan_before(u32 value, u32* scratch, Combine combine) {
     __syncthreads();
     u32 before = 0;
     for (u32 index = 0; index < warp; ++index) {
-        before = combine(before, scratch[index]);
+        before += scratch[index];
     }
     const u32 below = __shfl_up_sync(kAllLanes, inclusive, 1);
-    return lane == 0 ? before : combine(before, below);
+    return lane == 0 ? before : before + below;
 }
 
 }  // namespace gompfs

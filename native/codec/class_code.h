@@ -16,8 +16,6 @@
 
 namespace gompfs {
 
-constexpr std::uint32_t kMaxCodedNumber = (std::uint32_t{1} << 31) - 3;
-
 constexpr int class_of(std::uint32_t number) {
     const int octave = std::bit_width(number + 2) - 1;
     return 2 * (octave - 1) + static_cast<int>((number + 2) >> (octave - 1) & 1);

@@ -207,13 +207,4 @@ void FieldReader::null() {
     }
 }
 
-bool FieldReader::skip_null() {
-    const std::uint8_t* const before = type_;
-    if (next_type() == 0) {
-        return true;
-    }
-    type_ = before;
-    return false;
-}
-
 }  // namespace gompfs

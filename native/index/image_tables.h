@@ -54,8 +54,6 @@ class FieldReader {
     std::string_view blob() { return bytes_of_type(12); }
     // Skips a field that must be NULL.
     void null();
-    // Returns whether the next field is NULL, and skips it if it is.
-    bool skip_null();
 
   private:
     std::string_view bytes_of_type(std::uint64_t first_type);

@@ -17,9 +17,6 @@ enum class PostingsTask : std::uint8_t {
     tfidf = 4,                  // path<TAB>score word<TAB>score word...
 };
 
-// Whether a task counts per file, or all files together.
-inline bool is_per_file(PostingsTask task) { return task != PostingsTask::sequence_count; }
-
 // Makes the report of a task over the files of a corpus.
 //
 // Order: lines of n-grams are in byte order of the n-grams, those of sequence_count by falling

@@ -67,16 +67,8 @@ void link_four_bytes(Bytes content, PositionLinks<Position>& links) {
     }
 }
 
-// Links positions with the same three bytes.
-template <int kBits, typename Position>
-void link_three_bytes(Bytes content, PositionLinks<Position>& links) {
-    links.start(content.size(), std::size_t{1} << kBits);
-    for (std::size_t position = 0; position < num_linked(content); ++position) {
-        links.add(position, hash3<kBits>(content.data() + position));
-    }
-}
-
-// Does both at once, which is faster.
+// Links positions with the same four bytes, and those with the same three, which is faster than one
+// after the other.
 template <int kBits, int kShortBits, typename Position>
 void link_four_and_three_bytes(Bytes content, PositionLinks<Position>& links,
                                PositionLinks<Position>& short_links) {

@@ -106,9 +106,6 @@ class GrammarScan {
     };
 
     std::size_t part_at(std::uint64_t offset) const;
-    bool is_last_of_segment(std::size_t part) const {
-        return part + 1 == parts_.size() || parts_[part + 1].segment != parts_[part].segment;
-    }
     std::optional<Piece> only_piece_of(const LayoutView& file) const;
     std::optional<std::vector<Piece>> pieces_of(const LayoutView& file) const;
     bool follows(const Piece& piece, const Piece& before) const;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,10 +14,16 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from gompfs.mount.system.mount_table import read_mount_table
+
 if TYPE_CHECKING:
     from host_device import HostDevice
 
     from gompfs.gpu.device.arrays import ArrayDevice
+
+# pytest rewrites the assertions of all tests, for 6 s in each worker, unless it keeps the bytecode. It does here,
+# whatever the environment says.
+sys.dont_write_bytecode = False
 
 # The same examples in every run, so that a run of the whole suite says something about the commit under test.
 # `pytest --hypothesis-profile=default` draws new ones, and more.
@@ -28,6 +36,29 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")  # archives that are pa
 def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keeps what tests fetch of remote archives out of the user's cache."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_mounts_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Detaches what this run leaves mounted, and what runs left that were killed.
+
+    pytest deletes old folders, and would hang in a mount whose daemon hangs.
+    """
+    own = tmp_path_factory.getbasetemp()
+    run = own.parent if own.name.startswith("popen-") else own
+    for other in run.parent.glob("pytest-[0-9]*"):
+        lock = other / ".lock"  # of pytest, with the number of its process
+        if not lock.exists() or not Path("/proc", lock.read_text()).exists():
+            detach_mounts(other)
+    yield
+    detach_mounts(own)
+
+
+def detach_mounts(folder: Path) -> None:
+    """Detaches the mounts of gompfs below a folder. Does not access them."""
+    for entry in reversed(read_mount_table()):
+        if entry.is_gompfs and Path(entry.mountpoint).is_relative_to(folder):
+            subprocess.run(["fusermount3", "-uz", entry.mountpoint], capture_output=True, check=False)
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -61,10 +62,19 @@ def run_session(commands: Sequence[str], directory: Path) -> Iterator[tuple[str,
             )
             if done.returncode:
                 raise subprocess.CalledProcessError(done.returncode, command, done.stdout)
+            if command.startswith("gompfs umount"):
+                _wait_until_removed(mount_point)
             yield command, done.stdout
     finally:
         if os.path.ismount(mount_point):
             subprocess.run(["gompfs", "umount", "--lazy", mount_point], env=environment(), check=True)
+
+
+def _wait_until_removed(mount_point: Path) -> None:
+    """Waits for the daemon, which removes its mount point when it ends, a moment after `gompfs umount`."""
+    deadline = time.monotonic() + 60
+    while mount_point.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def main() -> int:

@@ -225,42 +225,45 @@ def test_another_process_opens_it_anew(fs: GompfsFileSystem, sound_archive: Path
     assert done.stdout == b"the leaf\n"
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of 4 MB of noise in one file, and of many small files, beside its tree.
+
+    The index is larger than the first read at the end of the archive.
+    """
+    rng = random.Random(9)
+    folder = tmp_path_factory.mktemp("large")
+    tree = folder / "tree"
+    for number in range(5000):
+        path = tree / f"directory-{number // 100}/a-name-of-{number:04d}-{rng.randbytes(16).hex()}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(rng.randbytes(500))
+    (tree / "noise").write_bytes(rng.randbytes(4_000_000))
+    pack(folder / "large.gomp", tree, block_size=BLOCK_SIZE, dictionary_size=0)
+    return folder / "large.gomp"
+
+
 class TestRemote:
-    @pytest.fixture
-    def large(self, tmp_path: Path) -> Path:
-        """An archive of 4 MB of noise in one file, and of many small files.
-
-        The index is larger than the first read at the end of the archive.
-        """
-        rng = random.Random(9)
-        tree = tmp_path / "tree"
-        for number in range(5000):
-            path = tree / f"directory-{number // 100}/a-name-of-{number:04d}-{rng.randbytes(16).hex()}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(rng.randbytes(500))
-        (tree / "noise").write_bytes(rng.randbytes(4_000_000))
-        pack(tmp_path / "large.gomp", tree, block_size=BLOCK_SIZE, dictionary_size=0)
-        return tmp_path / "large.gomp"
-
-    def test_a_small_file_of_a_large_archive(self, large: Path, tmp_path: Path) -> None:
-        (path,) = (tmp_path / "tree/directory-7").glob("a-name-of-0712-*")
+    def test_a_small_file_of_a_large_archive(self, large: Path) -> None:
+        tree = large.parent / "tree"
+        (path,) = (tree / "directory-7").glob("a-name-of-0712-*")
         name = f"directory-7/{path.name}"
         with Archive(large) as archive:
             index_size = archive.footer.index_size
         assert index_size > 64 << 10
-        with serving(tmp_path) as server, fsspec.open(f"gompfs://{name}::{server.url}/large.gomp") as file:
+        with serving(large.parent) as server, fsspec.open(f"gompfs://{name}::{server.url}/large.gomp") as file:
             opening = len(server.ranges)
-            assert file.read() == (tmp_path / "tree" / name).read_bytes()
+            assert file.read() == (tree / name).read_bytes()
             assert len(server.ranges) <= opening + 1
         # The bytes sent are the beginning of the archive, the index and the blocks of the file, in whole chunks.
         assert opening <= 5
         assert server.bytes_sent <= index_size + 6 * CHUNK_SIZE
         assert large.stat().st_size > 4_000_000
 
-    def test_what_follows_is_fetched_ahead_and_nothing_twice(self, large: Path, tmp_path: Path) -> None:
-        with serving(tmp_path) as server:
+    def test_what_follows_is_fetched_ahead_and_nothing_twice(self, large: Path) -> None:
+        with serving(large.parent) as server:
             fs = fsspec.filesystem("gompfs", fo=f"{server.url}/large.gomp")
-            assert fs.cat("noise") == (tmp_path / "tree/noise").read_bytes()
+            assert fs.cat("noise") == (large.parent / "tree/noise").read_bytes()
             fs.find("", detail=True)
         assert len(server.ranges) < 40
         assert all(first % CHUNK_SIZE == 0 for first, _ in server.ranges)
@@ -274,8 +277,8 @@ class TestRemote:
                 if (tree / name).is_file():
                     assert fs.cat(name) == (tree / name).read_bytes(), name
 
-    def test_a_server_without_ranges(self, large: Path, tmp_path: Path) -> None:
-        with serving(tmp_path, serves_ranges=False) as server, pytest.raises(OSError, match="ignores ranges"):
+    def test_a_server_without_ranges(self, large: Path) -> None:
+        with serving(large.parent, serves_ranges=False) as server, pytest.raises(OSError, match="ignores ranges"):
             fsspec.filesystem("gompfs", fo=f"{server.url}/large.gomp")
 
     def test_a_missing_archive(self, tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def shell(request: pytest.FixtureRequest, hostile_archive: Path, bytecode: Path,
 
 
 def written_by(path: Path) -> str | None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if path.exists() and (content := path.read_text()):
             return content

@@ -138,9 +138,9 @@ def _scratch_of(options: Options) -> str | None:
     return options.scratch if os.path.isdir(options.scratch) else None
 
 
+@functools.cache
 def _prepare() -> None:
     """Makes the seeds, reads them once, and imports everything that commands use, so that children inherit it."""
-
     for seed in SEEDS:
         _original_contents(seed)
         read_archive(read_seed(seed)).counts(1)

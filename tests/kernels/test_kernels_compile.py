@@ -109,8 +109,12 @@ def test_kernel_compiles(nvrtc: Any, folder: Path, kernel: str, architecture: in
         source += TILES[kernel]
     elif "strategies" in kernel:
         source += "static_assert(gompfs::kStrategyBytesPerWarp == 128);"
-    options = [*compile_options(), f"-I{folder}", f"--gpu-architecture=sm_{architecture}"]
-    cubin = parse_cubin(nvrtc.compile(kernel, source, options))
-    assert cubin.architecture == architecture
-    assert folder != FOLDER or cubin.kernels == kernels_in(source)  # those of experiments are made by macros
-    assert kernel not in SHARED_BYTES or cubin.kernels == {Path(kernel).name}
+    # Experiments are compiled to PTX only: the assembler takes as long again, and finds no mistakes of theirs.
+    target = "sm" if folder == FOLDER else "compute"
+    options = [*compile_options(), f"-I{folder}", f"--gpu-architecture={target}_{architecture}"]
+    compiled = nvrtc.compile(kernel, source, options)
+    if folder == FOLDER:
+        cubin = parse_cubin(compiled)
+        assert cubin.architecture == architecture
+        assert cubin.kernels == kernels_in(source)
+        assert kernel not in SHARED_BYTES or cubin.kernels == {Path(kernel).name}

@@ -65,7 +65,7 @@ def test_a_killed_daemon_ends(mount: Callable[..., Any], archive: Path) -> None:
     for _ in range(3):
         mounted = mount(archive)
         mounted.process.kill()
-        mounted.process.wait(timeout=10)
+        mounted.process.wait(timeout=60)
 
 
 def test_a_signal_ends_the_daemon(mount: Callable[..., Any], archive: Path) -> None:

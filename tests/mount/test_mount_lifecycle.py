@@ -58,7 +58,7 @@ def test_a_signal_while_many_read(mount, archive: Path) -> None:
     time.sleep(0.3)
     assert mounted.stop() == 0
     for reader in readers:
-        reader.wait(timeout=10)
+        reader.wait(timeout=60)
     assert not os.path.ismount(mounted.path)
 
 

@@ -56,7 +56,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.usefixtures("no_archive")
 def test_the_output_is_that_of_ripgrep(capfdbinary: Capture, mounted: Path) -> None:
-    for pattern in filter(lambda pattern: is_comparable([pattern]), PATTERNS):
+    for pattern in filter(lambda pattern: is_comparable([pattern]), PATTERNS[::3]):
         wanted = ripgrep("-n", "-e", pattern, mounted)
         found = run(["grep", "--sort=path", "-n", "-e", pattern, str(mounted)]), capfdbinary.readouterr().out
         assert found == wanted or (found[0] == wanted[0] == ERROR), pattern
@@ -225,7 +225,7 @@ def test_more_searches_than_a_daemon_runs(capfdbinary: Capture, mounted: Path) -
     assert (run(["grep", "-n", "--sort=path", "foo", str(mounted)]), capfdbinary.readouterr().out) == wanted
     for each in paused:
         each.connection.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     is_free = False
     while not is_free:
         with suppress(BrokenPipeError):
@@ -256,7 +256,7 @@ def test_the_daemon_dies(archive: Path, mount: MountArchive, tmp_path: Path) -> 
     mounted.process.kill()
     with open(output[0], "rb") as rest:
         rest.read()
-    assert searching.wait(timeout=20) == ERROR
+    assert searching.wait(timeout=60) == ERROR
     assert waiting.read_text() == f"gompfs: {mounted.path}: the daemon ended the search: the other side has gone\n"
 
 
@@ -283,7 +283,7 @@ class FakeDaemon:
 
     def __exit__(self, *_: object) -> None:
         with self._listener, self._pool:
-            self._answering.result(timeout=10).close()
+            self._answering.result(timeout=60).close()
 
 
 def message(kind: Message, content: bytes = b"") -> bytes:

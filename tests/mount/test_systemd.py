@@ -186,11 +186,11 @@ def test_execstoppost_detaches_only_a_dead_mount(mount, archive: Path, unit: str
     mounted = mount(archive)
     program, flag, script, _ = shlex.split(settings(unit)["ExecStopPost"].removeprefix("-").replace("$$", "$"))
     command = [program, flag, script, mounted.path]
-    subprocess.run(command, check=True, timeout=20)
+    subprocess.run(command, check=True, timeout=60)
     assert (mounted / "file").read_text() == "content\n"
     mounted.process.kill()
     mounted.process.wait()
-    subprocess.run(command, check=True, timeout=20)
+    subprocess.run(command, check=True, timeout=60)
     assert mount_at(os.path.realpath(mounted.path)) is None
 
 
@@ -214,7 +214,7 @@ def test_the_capabilities_of_the_unit_are_enough(tmp_path: Path, archive: Path, 
         assert (place / "file").read_text() == "content\n"
         assert (place / "stats/wordcount").read_text() == "content\t1\n"
         server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=20) == 0
+        assert server.wait(timeout=60) == 0
         assert server.stderr is not None
         assert server.stderr.read() == b""
     finally:

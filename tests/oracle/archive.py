@@ -76,6 +76,7 @@ class Reading:
     words: str = ""
     _starts: list[int] = field(default_factory=list)
     _heads: PartHeads | None = None
+    _decoded_blocks: dict[int, tuple[bytes, bool] | None] = field(default_factory=dict)
 
     @functools.cached_property
     def paths(self) -> dict[bytes, Entry]:
@@ -117,7 +118,9 @@ class Reading:
                     return None
                 start, raw, block_size = self.blocks[number]
                 piece_size = min(end - file_offset, start + block_size - stream_offset)
-                block = self._decode(number, raw, block_size)
+                if number not in self._decoded_blocks:
+                    self._decoded_blocks[number] = self._decode(number, raw, block_size)
+                block = self._decoded_blocks[number]
                 if piece_size <= 0 or file_offset < 0 or block is None or (verify and not block[1]):
                     return None
                 at = stream_offset - start

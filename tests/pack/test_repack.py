@@ -95,7 +95,8 @@ def test_the_same_bytes_as_pack(options: PackOptions, tmp_path: Path) -> None:
         (tmp_path / f"tree/{folder}/150-link").symlink_to("150")
         os.link(tmp_path / f"tree/{folder}/200", tmp_path / f"tree/{folder}/200-link")
     (tmp_path / "tree/large").write_bytes(b"a line of a large file\n" * 100_000)
-    for name in ("larger", "larger-again"):
+    # Files that are read in pieces; once is enough, since they take most of the time.
+    for name in ("larger", "larger-again") if options == PackOptions() else ():
         (tmp_path / f"tree/{name}").write_bytes(random.Random(1).randbytes(9_000_001))
     pack_archive([open_source(tmp_path / "tree")], tmp_path / "old.gomp", options, engine=engine)
     with Archive(tmp_path / "old.gomp", engine=engine) as archive:

@@ -222,7 +222,7 @@ def test_handlers_that_return_nonsense(device: Device, handlers: Handlers) -> No
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.001)

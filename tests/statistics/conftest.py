@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from coreutils_oracle import run_gompfs
+from tree_helpers import PACKAGE_PARENT
+
+
+def gompfs(*arguments: str | Path) -> None:
+    """Runs a gompfs command as a process."""
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+    subprocess.run([sys.executable, "-P", "-m", "gompfs", *arguments], check=True, timeout=60, env=environment)
 
 
 @pytest.fixture
@@ -18,10 +26,10 @@ def mounted_stats(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
     def mount(archive: Path) -> Path:
         mountpoints.append(tmp_path / f"mount-{len(mountpoints)}")
         mountpoints[-1].mkdir()
-        run_gompfs("mount", archive, mountpoints[-1])
+        gompfs("mount", archive, mountpoints[-1])
         return mountpoints[-1] / "stats"
 
     yield mount
     for mountpoint in mountpoints:
         if os.path.ismount(mountpoint):
-            run_gompfs("umount", "--lazy", mountpoint)
+            gompfs("umount", "--lazy", mountpoint)

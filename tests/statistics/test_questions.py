@@ -48,10 +48,10 @@ def tfidf(contents: Mapping[str, bytes], top: int) -> bytes:
     return statistics_oracle.tfidf(ngrams_of((os.fsencode(name), content) for name, content in contents.items()), top)
 
 
-@pytest.fixture(params=["parts", "blocks", "two segments of parts", "two segments of blocks"])
-def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, bytes]]:
+@pytest.fixture(scope="module", params=["parts", "blocks", "two segments of parts", "two segments of blocks"])
+def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
     """An archive and its files; some files of an earlier segment were replaced."""
-    contents = contents_of(1)
+    tmp_path, contents = tmp_path_factory.mktemp("questions"), contents_of(1)
     write_files(tmp_path / "tree", contents)
     kind = request.param.rpartition(" ")[2]
     target = pack(tmp_path / "a.gomp", tmp_path / "tree", kind=kind)

@@ -58,9 +58,11 @@ def unescaped(field: bytes) -> bytes:
     return field.replace(b"\\t", b"\t")
 
 
-@pytest.fixture(params=["parts", "blocks", "two segments"])
-def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[bytes, bytes]]:
-    contents = contents_of(1)
+@pytest.fixture(scope="module", params=["parts", "blocks", "two segments"])
+def archive(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[bytes, bytes]]:
+    tmp_path, contents = tmp_path_factory.mktemp("ranked"), contents_of(1)
     if request.param != "two segments":
         return pack(tmp_path / "a.gomp", write_files(tmp_path / "tree", contents), kind=request.param), contents
     old = write_files(tmp_path / "old", {path: b"whale " + text for path, text in list(contents.items())[::2]})

@@ -115,8 +115,8 @@ def test_sequential_tadoc(tmp_path: Path) -> None:
     rng = random.Random(3)
     (tmp_path / "tree").mkdir()
     for number in range(20):
-        (tmp_path / f"tree/{number}").write_bytes(b" ".join(b"%d" % rng.randrange(9) for _ in range(number * 30)))
-    pack(tmp_path / "a.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, part_size=1000)
+        (tmp_path / f"tree/{number}").write_bytes(b" ".join(b"%d" % rng.randrange(9) for _ in range(number * 12)))
+    pack(tmp_path / "a.gomp", tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, part_size=400)
     with Archive(tmp_path / "a.gomp") as archive:
         (grammar,) = load_grammars(archive)
         paths = {ino: path for ino, path in archive.paths().items() if ino in grammar.inos() and ino % 7}

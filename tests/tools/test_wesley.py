@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import struct
 from collections.abc import Callable
@@ -31,6 +32,7 @@ def device() -> HostDevice:
     return HostDevice(kernel_library())
 
 
+@functools.cache
 def texts() -> dict[str, bytes]:
     rng = random.Random(1)
     return {

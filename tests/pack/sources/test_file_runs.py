@@ -49,10 +49,10 @@ def contents_of(files: LoadedFiles) -> Contents:
     return KnownContents(gettempdir()).place(files, 1, None, 2).new_in_stream
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree of more files than are flushed to the index at once, some of which cannot be in a run."""
-    root = tmp_path / "tree"
+    root = tmp_path_factory.mktemp("runs")
     for folder in ("", "directory", "directory/below", "other"):
         (root / folder).mkdir(exist_ok=True)
         for number in range(1100):
@@ -74,7 +74,6 @@ def tree(tmp_path: Path) -> Path:
 OPTIONS = {
     "default": PackOptions(),
     "blocks": PackOptions(Codec.GOMPRESSO_BIT),
-    "letters": PackOptions(words="letters"),
     "parts": PackOptions(Codec.GOMPRESSO_BIT, part_size=100_000),
     "values": PackOptions(owner=5, group=6, mtime_ns=-7),
 }

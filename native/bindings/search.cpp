@@ -30,6 +30,7 @@
 #include "search/grammar/line_automaton.h"
 #include "search/match/matcher.h"
 #include "search/match/search_memory.h"
+#include "search/window_search.h"
 #include "text/part_heads.h"
 #include "text/word_rule.h"
 
@@ -270,9 +271,14 @@ class Search {
         if (!automaton) {
             return false;
         }
+        const bool makes_lines = source_ && !counts && search::can_search_windows(options_);
+        const search::GrammarScan::Options scan_options{
+            counts        ? Goal::count
+            : makes_lines ? Goal::lines
+                          : Goal::skip,
+            matcher_.required().sets.empty() ? kManySteps : kFewSteps, options_.has_line_numbers()};
         grammar_.emplace(std::move(*automaton), rule, heads, source_.get(), block_size,
-                         counts ? Goal::count : Goal::skip,
-                         matcher_.required().sets.empty() ? kManySteps : kFewSteps);
+                         scan_options);
         run([&] {
             grammar_->run(files_, num_threads);
             if (!needs_all_files()) {
@@ -280,7 +286,9 @@ class Search {
             }
         });
         if (counts) {
-            search_.use(*grammar_);
+            search_.use_counts(*grammar_);
+        } else if (makes_lines) {
+            search_.use_windows(*grammar_);
         }
         return !grammar_->is_slow();
     }

@@ -42,6 +42,15 @@ constexpr std::size_t kChunkSize = 64;
     copy_fixed<32>(target + 32, source + 32);
 }
 
+// Copies bytes in whole chunks: reads and writes up to kChunkSize bytes more, and at least so many.
+[[gnu::always_inline]] inline void copy_chunks(std::uint8_t* target, const std::uint8_t* source,
+                                               std::size_t size) {
+    copy_chunk(target, source);
+    for (std::size_t done = kChunkSize; done < size; done += kChunkSize) [[unlikely]] {
+        copy_chunk(target + done, source + done);
+    }
+}
+
 // Prefetches output that will be written soon. This saves 3% of the time if a batch is larger than
 // the cache.
 [[gnu::always_inline]] inline void prefetch_output(const std::uint8_t* output) {

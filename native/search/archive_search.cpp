@@ -12,6 +12,7 @@
 #include "search/large_files.h"
 #include "search/match/search_memory.h"
 #include "search/print/text_sink.h"
+#include "search/window_search.h"
 
 namespace gompfs::search {
 namespace {
@@ -78,6 +79,12 @@ std::vector<ArchiveSearch::Unit> ArchiveSearch::next_units() {
     return units;
 }
 
+// The lines of the file that match, if a scan makes them.
+std::optional<FileWindows> ArchiveSearch::windows_of(const ListedFile& file) const {
+    return windows_ == nullptr || is_large(file) ? std::nullopt
+                                                 : windows_->windows_of(files_.layout(file));
+}
+
 void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink& sink,
                                SearchResult& result) {
     if (options_.output() == SearchOptions::Output::files) {
@@ -109,18 +116,23 @@ void ArchiveSearch::search_one(const ListedFile& file, Worker& worker, LineSink&
             return;
         }
     }
-    const ReadFailure failure =
-        is_large(file) ? worker.text.read_alone(reader_, file.ino, layout, num_threads_)
-                       : worker.text.read(reader_, file.ino, layout);
-    if (failure) {
-        result.found.failed.push_back({path, file.ino, failure});
-        return;
+    const auto windows = windows_of(file);
+    if (!windows) {
+        const ReadFailure failure =
+            is_large(file) ? worker.text.read_alone(reader_, file.ino, layout, num_threads_)
+                           : worker.text.read(reader_, file.ino, layout);
+        if (failure) {
+            result.found.failed.push_back({path, file.ino, failure});
+            return;
+        }
     }
     const NulMeaning meaning = nul_meaning(options_, file.is_root());
     const auto record = std::make_shared<ContentRecord>();
     try {
-        result.totals.add(search_file(options_, meaning, worker.session, sink, path,
-                                      worker.text.bytes(), record.get()));
+        result.totals.add(windows ? search_windows(options_, worker.session, sink, path, *windows,
+                                                   layout.size, record.get())
+                                  : search_file(options_, meaning, worker.session, sink, path,
+                                                worker.text.bytes(), record.get()));
         if (key) {
             contents_.add(*key, record);
         }

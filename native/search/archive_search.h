@@ -41,7 +41,9 @@ class ArchiveSearch {
     void use(const ScannedBlocks& scanned) { scanned_ = &scanned; }
 
     // Does not read files whose lines a scan has counted. It must outlive the search.
-    void use(const GrammarScan& counted) { counted_ = &counted; }
+    void use_counts(const GrammarScan& counted) { counted_ = &counted; }
+    // Does not read files whose lines a scan makes. It must outlive the search.
+    void use_windows(GrammarScan& scan) { windows_ = &scan; }
 
     // Cuts units at the ends of these parts, which must outlive the search.
     void use(const PartHeads& heads, std::uint64_t block_size) {
@@ -85,6 +87,7 @@ class ArchiveSearch {
     UnitResult search_unit(const Unit& unit);
     bool is_known(const ListedFile& file) const;
     std::size_t end_of_large(std::size_t first) const;
+    std::optional<FileWindows> windows_of(const ListedFile& file) const;
     void search_one(const ListedFile& file, Worker& worker, LineSink& sink, SearchResult& result);
     void search_alone(const ListedFile& file, const Generator<SearchResult>::Yield& yield);
     void search_large(std::size_t first, std::size_t end,
@@ -98,6 +101,7 @@ class ArchiveSearch {
     const unsigned num_threads_;
     const ScannedBlocks* scanned_ = nullptr;
     const GrammarScan* counted_ = nullptr;
+    GrammarScan* windows_ = nullptr;
     const PartHeads* heads_ = nullptr;
     std::uint64_t block_size_ = 0;
     std::size_t next_file_ = 0;

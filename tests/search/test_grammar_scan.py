@@ -1,4 +1,4 @@
-"""Lines that are counted in the grammar, without making the text, are those of a search that reads all files."""
+"""Lines that are counted or made in the grammar, without the other text, are those of a search that reads all files."""
 
 from __future__ import annotations
 
@@ -33,30 +33,38 @@ PATTERNS = [
 ]
 
 
-def random_text(generator: random.Random) -> bytes:
-    """Returns lines that often repeat, so that parts have rules; some with odd bytes."""
+FILLER = b"qq\n\tqqqq qqq,\n"
+
+
+def random_text(generator: random.Random, *, is_sparse: bool = False) -> bytes:
+    """Returns lines that often repeat, so that parts have rules; some with odd bytes.
+
+    If `is_sparse`, there are many other lines among them.
+    """
     words = WORDS + (OTHER_WORDS if generator.random() < 0.5 else [])
     phrases = [
         b"".join(generator.choice(words) + generator.choice(SEPARATORS) for _ in range(generator.randrange(1, 9)))
         for _ in range(12)
     ]
-    text = b"".join(generator.choices(phrases, k=generator.choice([0, 1, 3, 40, 400, 2500])))
+    chosen = generator.choices(phrases, k=generator.choice([0, 1, 3, 40, 80 if is_sparse else 2500]))
+    text = b"".join(phrase + (FILLER * generator.randrange(200) if is_sparse else b"") for phrase in chosen)
     if generator.random() < 0.2:
         at = generator.randrange(len(text) + 1) if generator.random() < 0.5 else 0
         text = text[:at] + generator.choice(RARE) + text[at:]
     return text.rstrip(b"\n") if generator.random() < 0.3 else text
 
 
-@pytest.fixture(scope="module", params=["identifiers", "letters", "whitespace"])
+@pytest.fixture(scope="module", params=["identifiers", "letters", "whitespace", "sparse identifiers", "sparse letters"])
 def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
     """Files of which some are in several parts, and parts of several blocks."""
     generator = random.Random(request.param)
+    *sparse, words = request.param.split()
     root = tmp_path_factory.mktemp("scanned") / "tree"
     root.mkdir()
     for number in range(60):
-        (root / f"{number:02}").write_bytes(random_text(generator))
+        (root / f"{number:02}").write_bytes(random_text(generator, is_sparse=bool(sparse)))
     target = root.parent / "tree.gomp"
-    pack(target, root, codec=Codec.GOMPRESSO_TADOC, words=request.param, block_size=1 << 14, part_size=50_000)
+    pack(target, root, codec=Codec.GOMPRESSO_TADOC, words=words, block_size=1 << 14, part_size=50_000)
     with Archive(target, engine=select_engine("cpu")) as opened:
         yield opened
 
@@ -70,7 +78,7 @@ def search(archive: Archive, query: SearchQuery) -> tuple[bytes, int]:
     return (b"", min(num_files, 1)) if query.quiet else (output, num_files)
 
 
-OUTPUTS = ["count", "files_with_matches", "files_without_match", "quiet", "line_number"]
+OUTPUTS = ["count", "files_with_matches", "files_without_match", "quiet", "line_number", "count_matches"]
 
 
 def check(archive: Archive, pattern: str, **options: object) -> None:
@@ -118,6 +126,41 @@ def test_no_block_is_decoded_to_count(archive: Archive, pattern: str) -> None:
         _, num_files = search(fresh, query)
         assert num_files > 3
         assert fresh.blocks.misses < fresh.num_blocks // 2
+
+
+RARE_LINE = b"two foo (bar)\n"
+
+
+@pytest.fixture(scope="module")
+def large_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
+    """Files in many parts, each with few lines that match: some where a part ends, one without a line feed."""
+    root = tmp_path_factory.mktemp("large") / "tree"
+    root.mkdir()
+    generator = random.Random(7)
+    for number in range(4):
+        runs = [bytes(generator.choices(b"qrstuv \n", k=997)) * generator.randrange(1, 60) for _ in range(40)]
+        (root / f"{number}").write_bytes(RARE_LINE.join(runs) + b"\n" + RARE_LINE.rstrip())
+    (root / "long lines").write_bytes(b"one foo two qqq " * 4000 + b"\n" + b"three qq " * 9000)
+    target = root.parent / "tree.gomp"
+    pack(target, root, codec=Codec.GOMPRESSO_TADOC, block_size=1 << 14, part_size=40_000)
+    with Archive(target, engine=select_engine("cpu")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("pattern", ["foo", r"foo \(bar\)$", r"^two", r"[a-z]oo|bar\b", r"three"])
+def test_lines_in_several_parts(large_files: Archive, pattern: str) -> None:
+    check(large_files, pattern)
+    check(large_files, pattern, max_count=3)
+    check(large_files, pattern, stats=True)
+    check(large_files, pattern, only_matching=True, glob=(b"[0-9]",))
+
+
+@pytest.mark.parametrize("output", ["line_number", "count_matches", "json"])
+def test_no_block_is_decoded_for_lines(large_files: Archive, output: str) -> None:
+    with Archive(large_files.path, engine=select_engine("cpu")) as fresh:
+        query = SearchQuery((b"foo",), glob=(b"[0-9]",), **{output: True})  # type: ignore[arg-type]
+        assert search(fresh, query)[1] == 4
+        assert fresh.blocks.misses == 0
 
 
 @pytest.mark.parametrize("pattern", [r"(a|aa|aaa)*(foo|fo|f)*b{1,400}$", r"([a-z ]{1,60}){1,30}x", r"(\w+\s+){20}foo"])

@@ -13,19 +13,21 @@ namespace {
 constexpr std::size_t kMaxPartsAtOnce = 16;  // that a thread takes
 constexpr std::uint64_t kMaxPartSize = 1 << 30;
 constexpr std::size_t kMaxPieces = 1 << 12;  // of a file
+constexpr std::size_t kSampleSize = 64;      // parts
+// To look at a part takes a fifth of the time that scanning or decoding it takes.
+constexpr std::size_t kFewIdle = 4;
 
 }  // namespace
 
 GrammarScan::GrammarScan(LineAutomaton automaton, WordRule rule, PartHeads& heads,
-                         const BlockSource* source, std::uint64_t block_size, Goal goal,
-                         std::size_t max_steps)
+                         const BlockSource* source, std::uint64_t block_size,
+                         const Options& options)
     : automaton_(std::move(automaton)),
       rule_(rule),
       heads_(heads),
       source_(source),
       block_size_(block_size),
-      goal_(goal),
-      max_steps_(max_steps) {
+      options_(options) {
     for (std::size_t segment = 0; segment < heads.segments().size(); ++segment) {
         const SegmentHeads& stored = heads.segments()[segment];
         for (std::size_t part = 0; part < stored.first_blocks.size(); ++part) {
@@ -109,15 +111,39 @@ void GrammarScan::mark_needed(const LayoutView& file) {
     }
 }
 
+// Whether enough parts of a sample are idle for all parts to be looked at before lines are made.
+bool GrammarScan::may_skip_many(unsigned num_threads) {
+    std::vector<std::size_t> needed;
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+        if (parts_[part].kind == Part::Kind::unknown) {
+            needed.push_back(part);
+        }
+    }
+    if (options_.goal == Goal::count || source_ == nullptr || needed.size() < 4 * kSampleSize) {
+        return true;
+    }
+    std::vector<std::size_t> sample;
+    for (std::size_t index = 0; index < kSampleSize; ++index) {
+        sample.push_back(needed[index * needed.size() / kSampleSize]);
+    }
+    scan_again(sample, num_threads);
+    const auto num_idle = std::count_if(sample.begin(), sample.end(), [&](std::size_t part) {
+        return parts_[part].kind == Part::Kind::idle;
+    });
+    return static_cast<std::size_t>(num_idle) >= kSampleSize / kFewIdle;
+}
+
 void GrammarScan::scan_needed(unsigned num_threads) {
     for (std::size_t segment = 0; segment < heads_.segments().size(); ++segment) {
         tokens_.emplace_back(automaton_, heads_.words(segment), rule_, num_threads);
     }
+    if (!may_skip_many(num_threads)) {
+        return;
+    }
     const std::size_t at_once = std::clamp<std::size_t>(
         parts_.size() / (8 * std::max(num_threads, 1u)), 1, kMaxPartsAtOnce);
     parallel_for_all((parts_.size() + at_once - 1) / at_once, num_threads, [&](std::size_t index) {
-        auto worker = workers_.take(
-            [this] { return std::make_unique<Worker>(automaton_, rule_, max_steps_); });
+        auto worker = take_worker();
         const std::size_t end = std::min((index + 1) * at_once, parts_.size());
         for (std::size_t part = index * at_once; part < end;) {
             std::size_t run_end = part;
@@ -142,23 +168,32 @@ std::size_t GrammarScan::scan_run(std::size_t first, std::size_t end, Worker& wo
     return first + fetched.heads.size();
 }
 
-void GrammarScan::scan(Part& part, const PartHeads::FetchedHeads::Head& head, Worker& worker) {
+bool GrammarScan::read_tokens(const Part& part, const PartHeads::FetchedHeads::Head& head,
+                              Worker& worker) {
     const SegmentTokens& tokens = tokens_[part.segment];
-    part.kind = Part::Kind::unknown;
-    part.pieces.clear();
     // A damaged section has no words. Reading the files of its segment reports the damage.
     const bool is_damaged =
         tokens.num_words() + tokens.num_separators() == 0 && heads_.has_words(part.segment);
-    if (head.status != BlockStatus::ok || is_damaged || !tokens.are_sound() ||
-        !worker.effects.read_tokens(head.payload, head.pool_size, tokens)) {
+    return head.status == BlockStatus::ok && !is_damaged && tokens.are_sound() &&
+           worker.effects.read_tokens(head.payload, head.pool_size, tokens);
+}
+
+void GrammarScan::scan(Part& part, const PartHeads::FetchedHeads::Head& head, Worker& worker) {
+    part.kind = Part::Kind::unknown;
+    part.pieces.clear();
+    if (!read_tokens(part, head, worker)) {
         return;
     }
     if (worker.effects.is_idle() && part.first_state == LineAutomaton::kStart) {
         part.kind = Part::Kind::idle;
         part.last_state = LineAutomaton::kStart;
-    } else if (goal_ == Goal::skip || is_slow()) {
         return;
-    } else if (worker.effects.read_rules() && count(part, worker)) {
+    }
+    if (options_.goal != Goal::count || is_slow()) {
+        return;
+    }
+    worker.lines.begin(part.first_state);
+    if (worker.effects.read_rules() && read_blocks(part, worker)) {
         part.kind = Part::Kind::counted;
         part.pieces = worker.lines.pieces();
         part.ends_with_file = worker.lines.ends_with_file();
@@ -169,12 +204,11 @@ void GrammarScan::scan(Part& part, const PartHeads::FetchedHeads::Head& head, Wo
     }
 }
 
-bool GrammarScan::count(Part& part, Worker& worker) const {
+bool GrammarScan::read_blocks(const Part& part, Worker& worker) const {
     const std::uint64_t end = (&part + 1)->begin;
     if (end - part.begin > kMaxPartSize) {
         return false;
     }
-    worker.lines.begin(part.first_state);
     return source_->for_each_stored(
                part.begin / block_size_, end / block_size_,
                [&](Bytes block, std::uint32_t uncompressed_size, bool is_last) {
@@ -216,8 +250,7 @@ void GrammarScan::scan_again(std::span<const std::size_t> parts, unsigned num_th
     std::sort(each.begin(), each.end());
     each.erase(std::unique(each.begin(), each.end()), each.end());
     parallel_for_all(each.size(), num_threads, [&](std::size_t index) {
-        auto worker = workers_.take(
-            [this] { return std::make_unique<Worker>(automaton_, rule_, max_steps_); });
+        auto worker = take_worker();
         scan_run(each[index], each[index] + 1, *worker);
         workers_.give_back(std::move(worker));
     });

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
+#include "common/copy.h"
 #include "shared/format_constants.h"
 #include "text/token_check.h"
 #include "text/word_expander.h"
@@ -38,7 +40,7 @@ void reserve(Items& items, std::size_t count) {
 bool PartEffects::read_tokens(Bytes payload, std::size_t pool_size, const SegmentTokens& tokens) {
     global_ = &tokens;
     pool_size_ = pool_left_ = pool_size;
-    can_find_ = are_words_expanded_ = false;
+    can_find_ = are_words_expanded_ = are_line_feeds_counted_ = is_pool_begun_ = false;
     ++generation_;
     is_slow_ = false;
     if (pool_size > kMaxPoolSize || !head_.read(payload, HeadArrays::Extent::tokens)) {
@@ -200,7 +202,7 @@ bool PartEffects::add_rule(std::size_t rule, std::size_t first_other, TokenEffec
         size > kMaxExpansionSize) {
         return false;
     }
-    added.facts = static_cast<Facts>(size) | (all & facts::kEndsLine) |
+    added.facts = static_cast<Facts>(size) | (all & (facts::kEndsLine | facts::kLineFeed)) |
                   (first & facts::kSeparator) | (before & (facts::kWord | facts::kBorder));
     if ((all & facts::kBusy) != 0 ||
         automaton_.after_space[LineAutomaton::kStart] != LineAutomaton::kStart) {
@@ -283,9 +285,8 @@ void PartEffects::add_found(std::uint64_t key, const Effect& effect) {
 
 bool PartEffects::run(std::uint32_t rank, State state, Effect& effect) {
     const std::size_t symbol = symbols_[rank];
-    const std::size_t first_rule = num_symbols() - head_.rule_sizes.size();
-    if (symbol >= first_rule) {
-        const std::size_t rule = symbol - first_rule;
+    if (is_rule(symbol)) {
+        const std::size_t rule = symbol - first_rule();
         return run_rule(rule, rule_starts_[rule], state, effect);
     }
     const Bytes token = bytes_of_token(symbol);
@@ -312,6 +313,101 @@ void PartEffects::prepare_find() {
     std::fill_n(from_matched_.begin(), count, kUnknown);
     if (found_.empty()) {
         found_.resize(kFewFound);
+    }
+}
+
+Bytes PartEffects::text_of(std::uint32_t rank) {
+    if (!is_pool_begun_) {
+        begin_pool();
+    }
+    if (pool_starts_[rank] == kUnknown) {
+        add_to_pool(rank);
+    }
+    return Bytes(pool_).subspan(pool_starts_[rank], facts_[rank] & facts::kSize);
+}
+
+void PartEffects::begin_pool() {
+    is_pool_begun_ = true;
+    if (!can_find_) {
+        prepare_find();
+    }
+    reserve(pool_, pool_size_ + kChunkSize);
+    reserve(pool_starts_, num_symbols());
+    std::fill_n(pool_starts_.begin(), num_symbols(), kUnknown);
+    pool_used_ = 0;
+}
+
+// Every symbol is added once, and all together have pool_size_ bytes. The symbols of a rule are of
+// lower levels, of which there are few.
+void PartEffects::add_to_pool(std::uint32_t rank) {
+    const std::size_t symbol = symbols_[rank];
+    if (!is_rule(symbol)) {
+        const Bytes token = bytes_of_token(symbol);
+        std::copy(token.begin(), token.end(), &pool_[pool_used_]);
+        if ((facts_[rank] & facts::kWord) != 0) {
+            pool_[pool_used_ + token.size()] = ' ';
+        }
+    } else {
+        const std::size_t rule = symbol - first_rule();
+        const std::uint32_t first = head_.first_ranks[rule];
+        text_of(first);
+        for (const std::uint32_t other : other_ranks_of(rule)) {
+            text_of(other);
+        }
+        std::size_t at = pool_used_;
+        const auto append = [&](std::uint32_t from) {
+            const std::size_t size = facts_[from] & facts::kSize;
+            copy_chunks(&pool_[at], &pool_[pool_starts_[from]], size);
+            at += size;
+        };
+        append(first);
+        Facts before = facts_[first];
+        for (const std::uint32_t other : other_ranks_of(rule)) {
+            at -= facts::takes_space(before, facts_[other]) / facts::kSeparator;
+            append(other);
+            before = facts_[other];
+        }
+    }
+    pool_starts_[rank] = static_cast<std::uint32_t>(pool_used_);
+    pool_used_ += facts_[rank] & facts::kSize;
+}
+
+std::uint8_t PartEffects::first_byte(std::uint32_t rank) {
+    while (is_rule(symbols_[rank])) {
+        rank = head_.first_ranks[symbols_[rank] - first_rule()];
+    }
+    return bytes_of_token(symbols_[rank])[0];
+}
+
+const std::uint16_t* PartEffects::line_feeds() {
+    if (!std::exchange(are_line_feeds_counted_, true)) {
+        count_line_feeds();
+    }
+    return line_feeds_.data();
+}
+
+void PartEffects::count_line_feeds() {
+    if (!can_find_) {
+        prepare_find();
+    }
+    reserve(line_feeds_, num_symbols());
+    RankCounter ranks;
+    for (std::size_t symbol = 0; symbol < num_symbols(); ++symbol) {
+        const std::uint32_t rank = ranks.next(head_.classes[symbol]);
+        std::size_t count = 0;
+        if ((facts_[rank] & facts::kLineFeed) == 0) {
+            // It has none.
+        } else if (is_rule(symbol)) {
+            const std::size_t rule = symbol - first_rule();
+            count = line_feeds_[head_.first_ranks[rule]];
+            for (const std::uint32_t other : other_ranks_of(rule)) {
+                count += line_feeds_[other];
+            }
+        } else {
+            const Bytes token = bytes_of_token(symbol);
+            count = static_cast<std::size_t>(std::count(token.begin(), token.end(), '\n'));
+        }
+        line_feeds_[rank] = static_cast<std::uint16_t>(count);
     }
 }
 

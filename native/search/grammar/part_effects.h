@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,13 @@ class PartEffects {
     std::size_t num_symbols() const { return head_.num_symbols(); }
     const ClassTable& rank_code() const { return head_.rank_code(); }
     const Facts* facts() const { return facts_.data(); }  // by rank
+
+    // The text of a symbol that is no splitter. kChunkSize bytes after it can be read.
+    Bytes text_of(std::uint32_t rank);
+    // The first byte of that text.
+    std::uint8_t first_byte(std::uint32_t rank);
+    // How many line feeds the symbols have, by rank.
+    const std::uint16_t* line_feeds();
 
     // A text, as far as it was read.
     struct Walk {
@@ -96,6 +104,15 @@ class PartEffects {
     bool run(std::uint32_t rank, State state, Effect& effect);
     bool run_rule(std::size_t rule, std::size_t first_other, State state, Effect& effect);
     void prepare_find();
+    void begin_pool();
+    void add_to_pool(std::uint32_t rank);
+    void count_line_feeds();
+    std::size_t first_rule() const { return num_symbols() - head_.rule_sizes.size(); }
+    bool is_rule(std::size_t symbol) const { return symbol >= first_rule(); }
+    std::span<const std::uint32_t> other_ranks_of(std::size_t rule) const {
+        return head_.other_ranks.subspan(rule_starts_[rule],
+                                         std::size_t{head_.rule_sizes[rule]} + 1);
+    }
     Bytes bytes_of_token(std::size_t symbol);
     void expand_local_words();
     std::size_t slot_of(std::uint64_t key) const;
@@ -126,6 +143,13 @@ class PartEffects {
     LargeVector<std::uint8_t> words_;         // the local ones, each with a space
     std::vector<std::uint32_t> word_starts_, separator_starts_;
     LargeVector<std::uint32_t> from_matched_;  // by rank: effects as numbers, or kUnknown
+    // The texts of symbols that were asked for.
+    bool is_pool_begun_ = false;
+    LargeVector<std::uint8_t> pool_;
+    LargeVector<std::uint32_t> pool_starts_;  // by rank: where the text begins, or kUnknown
+    std::size_t pool_used_ = 0;
+    bool are_line_feeds_counted_ = false;
+    LargeVector<std::uint16_t> line_feeds_;  // by rank
     // A hash table of keys and effects from the other states. A key is the number of the part, a
     // rank and a state. Items of other parts count as free, so that they need not be cleared.
     static constexpr int kBitsOfKey = 36;

@@ -3,74 +3,14 @@
 
 #include <algorithm>
 
-#include "common/copy.h"
-
 namespace gompfs::search {
-namespace {
 
-constexpr std::size_t kAtOnce = 16;
-
-// What symbols come to together.
-struct Sums {
-    Facts all = 0, adjacent = 0;
-    std::uint32_t size = 0;
-
-    void add(const Facts* symbol) {
-        const Facts before = symbol[-1];
-        all |= *symbol;
-        adjacent |= facts::is_adjacent(before, *symbol);
-        size += (*symbol & facts::kSize) - facts::takes_space(before, *symbol) / facts::kSeparator;
-    }
-};
-
-// Adds the sizes of symbols up to the first splitter. Returns its index, or the number of symbols.
-GOMPFS_TARGET_CLONES std::size_t add_sizes(const Facts* symbols, std::size_t count,
-                                           std::uint64_t& size, Facts& adjacent) {
-    std::size_t at = 0;
-    std::uint64_t total = 0;
-    for (; at + kAtOnce <= count; at += kAtOnce) {
-        Sums sums;
-        for (std::size_t index = 0; index < kAtOnce; ++index) {
-            sums.add(symbols + at + index);
-        }
-        if ((sums.all & facts::kSplitter) != 0) {
-            break;
-        }
-        total += sums.size;
-        adjacent |= sums.adjacent;
-    }
-    Sums sums;
-    for (; at < count && (symbols[at] & facts::kSplitter) == 0; ++at) {
-        sums.add(symbols + at);
-    }
-    total += sums.size;
-    adjacent |= sums.adjacent;
-    size += total;
-    return at;
-}
-
-// The index of the first symbol that has some of these facts, or the number of symbols.
-GOMPFS_TARGET_CLONES std::size_t find_facts(const Facts* symbols, std::size_t count, Facts wanted) {
-    std::size_t at = 0;
-    for (; at + kAtOnce <= count; at += kAtOnce) {
-        Facts all = 0;
-        for (std::size_t index = 0; index < kAtOnce; ++index) {
-            all |= symbols[at + index];
-        }
-        if ((all & wanted) != 0) {
-            break;
-        }
-    }
-    while (at < count && (symbols[at] & wanted) == 0) {
-        ++at;
-    }
-    return at;
-}
-
-}  // namespace
-
-void PartLines::begin(State state) {
+void PartLines::begin(State state, LineWindows* windows) {
     walk_ = {state};
+    windows_ = windows;
+    if (windows != nullptr) {
+        windows->begin();
+    }
     size_ = position_ = piece_begin_ = last_begin_ = 0;
     ends_with_file_ = true;
     pieces_.clear();
@@ -83,8 +23,8 @@ bool PartLines::read(Bytes payload, std::uint32_t uncompressed_size) {
         return false;
     }
     set_facts();
-    const std::size_t first = block_.skip == 0 ? 0 : 1;
-    if (!begin_block(size_) || !measure(first) || !read_symbols(first)) {
+    first_ = block_.skip == 0 ? 0 : 1;
+    if (!begin_block(size_) || !measure() || !read_symbols()) {
         return false;
     }
     size_ += uncompressed_size;
@@ -134,11 +74,11 @@ Facts PartLines::stopping_facts() const {
 }
 
 // Finds where the pieces end. Returns false if one has no bytes, or separators are adjacent.
-bool PartLines::measure(std::size_t first) {
+bool PartLines::measure() {
     const std::size_t count = block_.ranks.size();
     Facts adjacent = 0;
     ends_.clear();
-    std::size_t at = first;
+    std::size_t at = first_;
     for (;;) {
         at += add_sizes(facts() + at, count - at, position_, adjacent);
         if (at == count) {
@@ -175,28 +115,39 @@ std::size_t PartLines::pass_idle(std::size_t at) {
     return at;
 }
 
-bool PartLines::read_symbols(std::size_t at) {
+bool PartLines::read_symbols() {
     const std::size_t count = block_.ranks.size();
+    if (windows_ != nullptr) {
+        windows_->begin_block(block_.ranks.subspan(first_), facts() + first_);
+    }
     std::size_t num_ended = 0;
-    while ((at = pass_idle(at)) < count) {
-        if ((facts()[at] & facts::kSplitter) != 0) {
-            end_piece(ends_[num_ended++]);
-        } else if (!effects_.step(walk_, block_.ranks[at])) {
+    for (std::size_t at = first_; (at = pass_idle(at)) < count; ++at) {
+        const bool is_splitter = (facts()[at] & facts::kSplitter) != 0;
+        if (!(is_splitter ? end_piece(at, ends_[num_ended++]) : step(at))) {
             return false;
         }
-        ++at;
     }
     ends_with_file_ = (facts()[count - 1] & facts::kSplitter) != 0;
-    return true;
+    return windows_ == nullptr || windows_->end_block();
+}
+
+bool PartLines::step(std::size_t at) {
+    const std::uint32_t num_lines = walk_.num_lines;
+    return effects_.step(walk_, block_.ranks[at]) &&
+           (windows_ == nullptr || walk_.num_lines == num_lines ||
+            windows_->add_lines(at - first_));
 }
 
 // Ends a piece at a splitter.
-void PartLines::end_piece(std::uint64_t position) {
+bool PartLines::end_piece(std::size_t at, std::uint64_t position) {
     const LineAutomaton::LineEnd end = automaton_.at_end_of_file(walk_.state);
-    add_piece(walk_.num_lines + (end == LineAutomaton::LineEnd::match ? 1 : 0),
-              end == LineAutomaton::LineEnd::unsure);
+    const bool is_undecided = end == LineAutomaton::LineEnd::unsure;
+    const bool has_last = end == LineAutomaton::LineEnd::match;
+    add_piece(walk_.num_lines + (has_last ? 1 : 0), is_undecided);
     piece_begin_ = position;
     walk_ = {automaton_.line_start};
+    return windows_ == nullptr ||
+           windows_->end_piece(at - first_, position, has_last, !is_undecided);
 }
 
 void PartLines::add_piece(std::uint32_t num_lines, bool is_undecided) {

@@ -10,6 +10,7 @@
 
 #include "codec/tadoc_codec.h"
 #include "common/bytes.h"
+#include "search/grammar/line_windows.h"
 #include "search/grammar/part_effects.h"
 
 namespace gompfs::search {
@@ -28,8 +29,8 @@ class PartLines {
     PartLines(const LineAutomaton& automaton, PartEffects& effects)
         : automaton_(automaton), effects_(effects) {}
 
-    // Begins a part, whose head was read, in a state.
-    void begin(State state);
+    // Begins a part, whose head was read, in a state. If `windows` is given, it makes the lines.
+    void begin(State state, LineWindows* windows = nullptr);
     // Reads the next block, which was checked. Returns false if it is not valid, or takes too long.
     bool read(Bytes payload, std::uint32_t uncompressed_size);
     // Ends the part. Returns false if the blocks were not all of it.
@@ -43,9 +44,10 @@ class PartLines {
 
   private:
     bool begin_block(std::uint64_t block_begin);
-    bool measure(std::size_t first);
-    bool read_symbols(std::size_t at);
-    void end_piece(std::uint64_t position);
+    bool measure();
+    bool read_symbols();
+    bool step(std::size_t at);
+    bool end_piece(std::size_t at, std::uint64_t position);
     void add_piece(std::uint32_t num_lines, bool is_undecided);
     std::size_t pass_idle(std::size_t at);
     Facts stopping_facts() const;
@@ -54,7 +56,9 @@ class PartLines {
 
     const LineAutomaton& automaton_;
     PartEffects& effects_;
+    LineWindows* windows_ = nullptr;
     TadocRanks block_;
+    std::size_t first_ = 0;     // symbol of the block that does not begin in the block before
     LargeVector<Facts> facts_;  // those of the symbol before the block, then of its symbols
     std::uint64_t size_ = 0;    // of the blocks so far
     std::uint64_t position_ = 0, piece_begin_ = 0;

@@ -107,8 +107,11 @@ std::optional<TokenEffect> effect_of_separator(const LineAutomaton& automaton, B
     const bool ends_line = std::any_of(separator.begin(), separator.end(), [&](std::uint8_t byte) {
         return automaton.ends[byte] != 0;
     });
+    const bool has_line_feed =
+        std::find(separator.begin(), separator.end(), '\n') != separator.end();
     return TokenEffect{static_cast<std::uint32_t>(separator.size()) | facts::kSeparator |
-                           (is_busy ? facts::kBusy : 0) | (ends_line ? facts::kEndsLine : 0),
+                           (is_busy ? facts::kBusy : 0) | (ends_line ? facts::kEndsLine : 0) |
+                           (has_line_feed ? facts::kLineFeed : 0),
                        *effect};
 }
 

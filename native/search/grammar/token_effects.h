@@ -11,32 +11,10 @@
 #include "common/bytes.h"
 #include "common/large_vector.h"
 #include "search/grammar/line_automaton.h"
+#include "search/grammar/symbol_facts.h"
 #include "text/word_section.h"
 
 namespace gompfs::search {
-
-// Facts of a symbol, in one number: its size, with the space of a word, and flags.
-using Facts = std::uint32_t;
-namespace facts {
-constexpr Facts kSize = 0xffff;
-constexpr Facts kBusy = 1u << 16;       // not idle
-constexpr Facts kEndsLine = 1u << 17;   // has a byte that leaves kMatched
-constexpr Facts kSeparator = 1u << 18;  // begins with a separator; or a splitter
-constexpr Facts kWord = 1u << 19;       // ends with a word
-constexpr Facts kSplitter = 1u << 20;
-constexpr Facts kMissing = 1u << 21;  // there is no such symbol
-constexpr Facts kBorder =
-    1u << 22;  // a separator may follow: it ends with a word, or is a splitter
-
-// kSeparator if the space at the end of `before` is taken away when a symbol follows it, else 0.
-constexpr Facts takes_space(Facts before, Facts symbol) {
-    return before / (kWord / kSeparator) & symbol & kSeparator;
-}
-// Not 0 if the symbol begins with a separator, and the one before ends with one.
-constexpr Facts is_adjacent(Facts before, Facts symbol) {
-    return ~(before / (kBorder / kSeparator)) & symbol & kSeparator;
-}
-}  // namespace facts
 
 // Finds bytes that leave the state kStart; where there is one from 0x80 on, all of these. A space
 // is none of them: words have none.

@@ -80,9 +80,11 @@ __attribute__((target("sha,sse4.1"))) void compress_x86(Sha256::State& state,
 
 #elif defined(__aarch64__)
 
-// Four rounds at a time.
-__attribute__((target("+sha2"))) void compress_arm(Sha256::State& state, const std::uint8_t* bytes,
-                                                   std::size_t num_blocks) {
+// Four rounds at a time. GCC has the instructions for SHA-256 in a group with those for AES, which
+// it does not use here.
+__attribute__((target("+crypto"))) void compress_arm(Sha256::State& state,
+                                                     const std::uint8_t* bytes,
+                                                     std::size_t num_blocks) {
     uint32x4_t abcd = vld1q_u32(state.data()), efgh = vld1q_u32(state.data() + 4);
     for (; num_blocks > 0; --num_blocks, bytes += Sha256::kBlockSize) {
         const uint32x4_t old_abcd = abcd, old_efgh = efgh;

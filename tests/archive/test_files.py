@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, pack
+from tree_helpers import pack
 
 import gompfs
 from gompfs import errors as gompfs_errors
@@ -342,7 +342,7 @@ def test_errors_are_in_the_package() -> None:
     assert {name for name in gompfs.__all__ if name.endswith("Error")} == known
     assert dir(gompfs) == sorted(gompfs.__all__)
     code = "import gompfs, sys; assert 'gompfs.errors' not in sys.modules; gompfs.GompfsError"
-    subprocess.run([sys.executable, "-P", "-c", code], check=True, env={**os.environ, "PYTHONPATH": PACKAGE_PARENT})
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
     with pytest.raises(AttributeError):
         gompfs.nothing  # noqa: B018
 

@@ -18,7 +18,7 @@ import pytest
 from head_engine import HeadEngine
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tree_helpers import PACKAGE_PARENT, list_archive, list_directory, pack
+from tree_helpers import list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.codec import Codec
@@ -284,8 +284,7 @@ def test_a_program_that_reads_ahead_and_does_not_close(sound_archive: Path) -> N
         "for _ in range(10): file.read(50_000)\n"
     )
     command = [sys.executable, "-P", "-c", program, sound_archive]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

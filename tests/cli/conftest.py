@@ -13,10 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import gompfs as gompfs_package
-
 BLOCK_SIZE = 16384
-PACKAGE_PARENT = str(Path(gompfs_package.__file__).resolve().parents[1])
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def run_gompfs(directory: Path, *arguments: str | bytes | Path, stdin: bytes = b
         cwd=directory,
         timeout=60,
         check=False,
-        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, **environment},
+        env={**os.environ, **environment},
     )
     return Result(done.returncode, done.stdout, done.stderr.decode())
 

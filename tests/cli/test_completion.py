@@ -304,7 +304,7 @@ def test_the_answer_to_a_shell(gompfs, archive) -> None:
 
 def completions(directory: Path, *words: str) -> list[str]:
     """What zsh is told."""
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "_GOMPFS_COMPLETE": "zsh"}
+    environment = {**os.environ, "_GOMPFS_COMPLETE": "zsh"}
     command = [sys.executable, "-P", "-m", "gompfs", *words]
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, check=True)
     return [os.fsdecode(value) for value in done.stdout.split(b"\0")[1::3]]

@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, list_directory, pack
+from tree_helpers import list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make devices and to become another user")
-ENVIRONMENT = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
 
 # Replaces each entry of a directory by a symlink to a file as soon as the entry exists.
 SWAPPER = """
@@ -56,7 +55,6 @@ def extract_while_swapped(directory: Path, archive: Path, victim: Path) -> subpr
         assert swapper.stdout.readline() == b"ready\n"
         done = subprocess.run(
             [sys.executable, "-P", "-m", "gompfs", "extract", "-q", archive, "-C", target],
-            env=ENVIRONMENT,
             capture_output=True,
             text=True,
             timeout=120,
@@ -219,7 +217,6 @@ def test_an_interrupt_leaves_whole_files_and_final_modes(
         command = [sys.executable, "-P", "-m", "gompfs", "extract", "-q", archive, "-C", out]
         with subprocess.Popen(
             command,
-            env=ENVIRONMENT,
             stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         ) as process:
@@ -258,7 +255,6 @@ def test_deep_directories_with_few_descriptors(deep_path: Path) -> None:
 
     done = subprocess.run(
         [sys.executable, "-P", "-m", "gompfs", "extract", "-q", tmp_path / "tree.gomp", "-C", tmp_path / "out"],
-        env=ENVIRONMENT,
         preexec_fn=bound,
         capture_output=True,
         check=False,

@@ -24,8 +24,9 @@ def test_every_command_has_help(gompfs, command):
     assert result.lines[0].startswith(f"Usage: gompfs {command} ")
 
 
-def test_version(gompfs):
-    assert gompfs("--version").output == f"gompfs {__version__}\n".encode()
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(gompfs, option):
+    assert gompfs(option).output == f"gompfs {__version__}\n".encode()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tree_helpers import PACKAGE_PARENT, pack
+from tree_helpers import pack
 
 from gompfs.codec import Codec
 
@@ -43,7 +43,7 @@ def interrupt(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, "TMPDIR": str(place)},
+        env={**os.environ, "TMPDIR": str(place)},
         # a shell starts background processes with SIGINT ignored
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
@@ -197,7 +197,7 @@ def test_calls_look_at_signals(words: Path, tmp_path: Path) -> None:
 
     A timer sends signals. Only the third one raises: a call that does not look at signals handles one at its end.
     """
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-P", "-c", CALLS, words.with_name("text")], check=True, env=environment)
 
 

@@ -151,8 +151,7 @@ def test_secrets_are_not_shown(server: RangeServer, large: Path, tmp_path: Path,
 
     command = [sys.executable, "-P", "-m", "gompfs", "cat", secret, "noise"]
     reading, writing = os.pipe()
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    with subprocess.Popen(command, stdout=writing, env=environment) as process:  # blocks: nobody reads
+    with subprocess.Popen(command, stdout=writing) as process:  # blocks: nobody reads
         os.read(reading, 1)
         arguments = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         process.kill()
@@ -179,7 +178,7 @@ def test_readers_that_are_killed(
 ) -> None:
     """Killed while they write the cache: others read the right bytes, and the cache has no more than the archive."""
     url = f"{server.url}/a.gomp"
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "XDG_CACHE_HOME": str(tmp_path)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     expected = b"".join((large / f"tree/text-{number}").read_bytes() for number in (17, 5))
     command = [sys.executable, "-P", "-m", "gompfs", "cat", url]
     rng = random.Random(num_kills)

@@ -13,12 +13,11 @@ import time
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT
 
 
 def in_shell(directory: Path, line: str) -> subprocess.CompletedProcess[str]:
     """Runs a line of sh in which $gompfs is the command."""
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "gompfs": f"{sys.executable} -P -m gompfs"}
+    environment = {**os.environ, "gompfs": f"{sys.executable} -P -m gompfs"}
     return subprocess.run(
         ["sh", "-c", line], cwd=directory, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
@@ -131,7 +130,7 @@ def test_a_write_that_a_signal_ends_early(tmp_path, command):
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "gompfs", *arguments],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
     )
     with process, process.stdout as output:

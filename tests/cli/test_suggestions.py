@@ -40,10 +40,6 @@ def test_help_of_a_command(gompfs):
     assert gompfs("help", "unmount").error_line.startswith("No such command 'unmount'. Did you mean 'umount'?")
 
 
-def test_version(gompfs):
-    assert gompfs("-V").output == gompfs("--version").output != b""
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

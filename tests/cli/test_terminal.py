@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import gompfs as gompfs_package
 from gompfs.cli import grep, waiting
 from gompfs.cli.application import run
 
@@ -25,12 +24,7 @@ def on_terminal(directory: Path, *arguments: str | Path, stderr: int | None = No
     With another `stderr`, messages go there, also that of a statistic that takes more than a second.
     """
     controller, terminal = pty.openpty()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(Path(gompfs_package.__file__).resolve().parents[1]),
-        "TERM": "xterm",
-        "COLUMNS": "120",
-    }
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
     command = [sys.executable, "-P", "-m", "gompfs", *arguments]
     messages = terminal if stderr is None else stderr
     with subprocess.Popen(command, stdout=terminal, stderr=messages, env=environment, cwd=directory) as process:

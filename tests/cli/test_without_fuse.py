@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
-
-from tree_helpers import PACKAGE_PARENT
 
 _SCRIPT = """
 import sys
@@ -53,8 +50,7 @@ with serving([archive], "127.0.0.1", 0, serves_all=False) as server:
 
 def test_reading_without_fuse(words_archive: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-c", _SCRIPT, words_archive, tmp_path / "out"]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    done = subprocess.run(command, capture_output=True, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"docs/\n" in done.stdout
     assert b"docs/a.txt:3000\n" in done.stdout

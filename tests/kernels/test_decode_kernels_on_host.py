@@ -6,7 +6,7 @@ import pytest
 from check_decode_kernels import CASES
 from native_builds import run_cases_sanitized
 
-NUM_DAMAGED = {"byte": 100, "bit": 100, "dictionary": 100, "tadoc": 300, "heads": 50}
+NUM_DAMAGED = {"byte": 100, "bit": 100, "dictionary": 100, "tadoc": 600, "heads": 50}
 
 
 @pytest.mark.timeout(1200)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import socket
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from gompfs.cli.application import run
 from gompfs.search.messages import Message, SearchRequest, receive, send
 from gompfs.search.query import SearchQuery
 
 ADDRESS = ".gompfs/stats/search-socket"
+NOBODY = 65534
 
 
 class Asked:
@@ -64,3 +69,22 @@ def wait_until_answered(mounted: Path) -> None:
                 return
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def output_as_nobody(*arguments: str | Path) -> tuple[int, bytes]:
+    """The exit status of a command of another user, and what it prints. Errors are printed too."""
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        status = 99
+        try:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            sys.stdout = sys.stderr = io.TextIOWrapper(os.fdopen(writer, "wb", buffering=0), write_through=True)
+            status = run(list(map(str, arguments)))
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with open(reader, "rb") as output:
+        printed = output.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), printed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, pack
+from tree_helpers import pack
 
 BLOCK_SIZE = 16 << 10
 
@@ -28,8 +28,7 @@ class Mount:
         for option in options:
             command += ["-o", option]
         with open(self._log_file, "wb") as log:
-            environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=environment)
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log)
         deadline = time.monotonic() + 60
         while not os.path.ismount(os.path.realpath(path)):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -93,6 +92,15 @@ def mount_type() -> type[Mount]:
     return Mount
 
 
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """An archive of a small file. Modules whose tests only read have one of their own."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/file").write_text("content\n")
+    pack(tmp_path / "a.gomp", tmp_path / "tree")
+    return tmp_path / "a.gomp"
+
+
 @pytest.fixture(scope="module")
 def mounted(archive: Path) -> Iterator[Path]:
     """The module's archive, mounted once for all its tests."""
@@ -122,9 +130,8 @@ def gompfs_command() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs `gompfs ARGUMENTS...`."""
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
         command = [sys.executable, "-P", "-m", "gompfs", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     return run
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.mount.fuse.kernel_mount import KernelMount
 from gompfs.mount.system.mount_table import mount_at, resolve_mountpoint
@@ -22,14 +21,6 @@ from gompfs.mount.system.umount import DaemonState, daemon_state, unmount
 from gompfs.options import MountOptions
 
 MAX_SECONDS = 20  # 2 s on an idle machine; commands with the defect never ended
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree/file").write_text("content\n")
-    pack(tmp_path / "a.gomp", tmp_path / "tree")
-    return tmp_path / "a.gomp"
 
 
 @pytest.fixture
@@ -157,7 +148,6 @@ def test_ps_and_top_end_while_a_daemon_hangs_at_their_request(tmp_path: Path, co
             [sys.executable, "-P", "-m", "gompfs", *arguments],
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
         )
         output, _ = process.communicate(timeout=MAX_SECONDS)
         assert process.returncode == 0
@@ -183,7 +173,6 @@ def test_top_continues_with_a_mount_that_answers_again(stopped) -> None:
         [sys.executable, "-P", "-m", "gompfs", "top", "--interval", "1", stopped.path],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
         # a shell starts background processes with SIGINT ignored
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT
 
 MIB = 1 << 20
 BLANK = bytearray(tarfile.TarInfo("name").tobuf(tarfile.USTAR_FORMAT))
@@ -34,8 +33,7 @@ def tar_of(names: Iterable[bytes]) -> Iterator[bytes]:
 
 def pack_names(target: Path, names: Iterable[bytes]) -> Path:
     command = [sys.executable, "-P", "-m", "gompfs", "pack", "-q", "--codec", "gompresso-bit", "-", target]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.writelines(tar_of(names))
         process.stdin.close()

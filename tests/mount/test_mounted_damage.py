@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, pack
+from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.errors import (
@@ -96,9 +96,8 @@ def test_a_log_file(damaged: tuple[Path, int, int], tmp_path: Path, mount_type, 
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "mnt"
     command = [sys.executable, "-P", "-m", "gompfs"]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
     options = ["-o", "log=mount.log"]
-    subprocess.run([*command, "mount", *options, archive, place], env=environment, check=True)
+    subprocess.run([*command, "mount", *options, archive, place], check=True)
     try:
         for number in (1, 2):
             with pytest.raises(OSError, match="Input/output error"):
@@ -107,10 +106,8 @@ def test_a_log_file(damaged: tuple[Path, int, int], tmp_path: Path, mount_type, 
             assert re.fullmatch(rf"\d{{4}}-.* gompfs\[\d+\]: read: {archive}: d/noise: block 60: .*", line)
             (tmp_path / "mount.log").rename(tmp_path / f"mount.log.{number}")
     finally:
-        subprocess.run([*command, "umount", place], env=environment, check=True)
-    bad = subprocess.run(
-        [*command, "mount", "-o", "log=no/where", archive, place], env=environment, capture_output=True, text=True
-    )
+        subprocess.run([*command, "umount", place], check=True)
+    bad = subprocess.run([*command, "mount", "-o", "log=no/where", archive, place], capture_output=True, text=True)
     assert bad.returncode == 1
     assert bad.stderr.endswith("no/where: No such file or directory\n")
     assert not os.path.ismount(place)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import random
 import shutil
@@ -18,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from asked_daemon import Asked, is_answered
+from asked_daemon import Asked, is_answered, output_as_nobody
 from random_searches import make_random_tree, random_search
 from ripgrep import is_comparable, ripgrep
 from searched_tree import PATTERNS, make_tree
-from tree_helpers import PACKAGE_PARENT, pack
+from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from conftest import Mount
 
 ERROR = 2
-NOBODY = 65534
 
 MountArchive = Callable[..., "Mount"]
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -248,9 +246,7 @@ def test_the_daemon_dies(archive: Path, mount: MountArchive, tmp_path: Path) -> 
     output, waiting = os.pipe(), tmp_path / "errors"
     with open(waiting, "wb") as errors:
         command = [sys.executable, "-P", "-m", "gompfs", "grep", "-a", "-C99", "", mounted.path]
-        searching = subprocess.Popen(
-            command, stdout=output[1], stderr=errors, env={**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-        )
+        searching = subprocess.Popen(command, stdout=output[1], stderr=errors)
     os.close(output[1])
     os.read(output[0], 1)
     mounted.process.kill()
@@ -352,23 +348,6 @@ def test_a_daemon_that_reports_errors_without_end(monkeypatch: pytest.MonkeyPatc
             list(search.steps())
 
 
-def output_as_nobody(path: Path) -> tuple[int, bytes]:
-    """The exit status of a search by another user, and what it prints."""
-    reader, writer = os.pipe()
-    if (child := os.fork()) == 0:
-        status = 99
-        try:
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            sys.stdout = sys.stderr = io.TextIOWrapper(os.fdopen(writer, "wb", buffering=0), write_through=True)
-            status = run(["grep", "-c", "foo", str(path)])
-        finally:
-            os._exit(status)
-    os.close(writer)
-    with open(reader, "rb") as output:
-        printed = output.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), printed
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
 def test_other_users_search_what_all_may_read(mount: MountArchive) -> None:
     """In a mount with allow_other, and not if there is a file that not all may read, or no right to the mount."""
@@ -386,9 +365,9 @@ def test_other_users_search_what_all_may_read(mount: MountArchive) -> None:
             (root / f"{name}.gomp").chmod(0o600)
         shown = mount(root / "open.gomp", "allow_other", path=root / "open")
         assert run(["grep", "-c", "foo", str(shown.path)]) == 0  # imports what another user may not read
-        assert output_as_nobody(shown.path) == (0, f"{shown.path}/a:1\n".encode())
+        assert output_as_nobody("grep", "-c", "foo", shown.path) == (0, f"{shown.path}/a:1\n".encode())
         hidden = mount(root / "closed.gomp", "allow_other", path=root / "closed")
-        status, message = output_as_nobody(hidden.path)
+        status, message = output_as_nobody("grep", "-c", "foo", hidden.path)
         assert status == ERROR
         assert b"closed.gomp, which you may not read" in message
         assert b":1" not in message

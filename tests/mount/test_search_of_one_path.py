@@ -32,16 +32,6 @@ def shown(tmp_path: Path, mount: MountArchive) -> Mount:
     return mount(tmp_path / "tree.gomp")
 
 
-@pytest.fixture
-def no_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command does not open archives, so only the daemon can search."""
-
-    def opened(*_: object, **__: object) -> None:
-        raise AssertionError("the archive was opened")
-
-    monkeypatch.setattr("gompfs.cli.grep.opened", opened)
-
-
 def searched(capture: Capture, *arguments: str | Path) -> tuple[int, bytes]:
     """The exit status of a search for foo, and what it prints. Errors are printed too."""
     status = run(["grep", "-n", "--sort=path", "foo", *map(str, arguments)])

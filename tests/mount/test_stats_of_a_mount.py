@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from asked_daemon import output_as_nobody
 from tree_helpers import pack, write_files
 
 import gompfs.cli.suggestions  # noqa: F401  imported when an error is printed, by a user who may not read it
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from conftest import MountArchive
 
 Capture = pytest.CaptureFixture[bytes]
-NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
@@ -176,25 +174,6 @@ def test_without_statistics(mount: MountArchive, archive: Path, capfdbinary: Cap
     assert error.count(b"\n") == 1
 
 
-def asked_by_nobody(*arguments: str | Path) -> tuple[int, bytes]:
-    """What `gompfs stats` of another user gives: its exit status, and what it prints. Errors are printed too."""
-    reader, writer = os.pipe()
-    if (child := os.fork()) == 0:
-        status = 99
-        try:
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            sys.stdout = sys.stderr = io.TextIOWrapper(os.fdopen(writer, "wb", buffering=0), write_through=True)
-            status = run(["stats", *map(str, arguments)])
-        finally:
-            os._exit(status)
-    os.close(writer)
-    with open(reader, "rb") as output:
-        printed = output.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), printed
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
 def test_another_user(mount: MountArchive) -> None:
     """The kernel decides who may read statistics in the mount, and who may read the archive."""
@@ -209,18 +188,18 @@ def test_another_user(mount: MountArchive) -> None:
         (root / "a.gomp").chmod(0o600)
         mounted = mount(root / "a.gomp", "allow_other", path=root / "m")
         assert run(["stats", str(mounted.path), "sort"]) == 0  # imports what another user may not read
-        status, error = asked_by_nobody(mounted.path, "wordcount")
+        status, error = output_as_nobody("stats", mounted.path, "wordcount")
         assert status == 1
         assert b"you may not read these statistics in the mount (see -o stats=public), and you may not read " in error
         assert error.count(b"\n") == 1
-        assert asked_by_nobody(mounted / "open", "sort") == (0, b"of\t1\nopen\t1\nwords\t1\n")
-        status, error = asked_by_nobody(mounted / "closed", "sort")
+        assert output_as_nobody("stats", mounted / "open", "sort") == (0, b"of\t1\nopen\t1\nwords\t1\n")
+        status, error = output_as_nobody("stats", mounted / "closed", "sort")
         assert status == 1
         assert b"closed: you may not read these statistics in the mount" in error
         mounted.clean_up()
         public = mount(root / "a.gomp", "allow_other", "stats=public", path=root / "m")
-        assert asked_by_nobody(public.path, "word/closed") == (0, b"closed\t1\n")
-        status, error = asked_by_nobody(public.path, "sequence_count", "--n", "2")
+        assert output_as_nobody("stats", public.path, "word/closed") == (0, b"closed\t1\n")
+        status, error = output_as_nobody("stats", public.path, "sequence_count", "--n", "2")
         assert status == 1
         assert b"these options need the archive, and you may not read " in error
         public.clean_up()

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.mount.system.mount_table import mount_at
 
@@ -36,14 +35,6 @@ class Listener:
         while not found or last not in found[-1]:
             found.append(self.socket.recv(1 << 16).decode())
         return found
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree/file").write_text("content\n")
-    pack(tmp_path / "a.gomp", tmp_path / "tree")
-    return tmp_path / "a.gomp"
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -168,13 +159,12 @@ def test_the_check_of_an_archive_fails_if_there_is_damage(tmp_path: Path, archiv
     program, *arguments = shlex.split(unit["ExecStart"].replace("/srv/gompfs/%i.gomp", str(archive)))
     assert program == "gompfs"
     command = ["setpriv", f"--bounding-set=-all,{kept}", "--no-new-privs", sys.executable, "-P", "-m", program]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    good = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False)
+    good = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     assert (good.returncode, good.stdout, good.stderr) == (0, "", "")
     with open(archive, "r+b") as file:
         file.seek(archive.stat().st_size // 2)
         file.write(bytes(64))
-    bad = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False)
+    bad = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     assert bad.returncode == 1
     assert "damage" in bad.stdout + bad.stderr
 
@@ -205,7 +195,6 @@ def test_the_capabilities_of_the_unit_are_enough(tmp_path: Path, archive: Path, 
     command = ["setpriv", f"--bounding-set=-all,{kept}", "--no-new-privs", sys.executable, "-P", "-m", "gompfs"]
     server = subprocess.Popen(
         [*command, "mount", "-f", "-o", "allow_other", archive, place],
-        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
         stderr=subprocess.PIPE,
     )
     try:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from test_mount_helper import needs_root
-from tree_helpers import PACKAGE_PARENT, pack
+from tree_helpers import pack
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
 # Simulates libfuse 2 installed next to libfuse 3: mfusepy finds "fuse", which lacks the functions of libfuse 3.
 OTHER_LIBRARY = "import ctypes.util; ctypes.util.find_library = lambda name: 'libc.so.6'"
 NO_LIBRARY = """
@@ -46,14 +45,6 @@ root() {
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree/file").write_text("content\n")
-    pack(tmp_path / "a.gomp", tmp_path / "tree")
-    return tmp_path / "a.gomp"
-
-
-@pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "place"
     path.mkdir()
@@ -69,7 +60,7 @@ def in_namespace(archive: Path) -> Callable[[str], subprocess.CompletedProcess[s
         command = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", IN_NAMESPACE + script]
         variables = {"PYTHON": sys.executable, "ARCHIVE": str(archive), "LC_ALL": "C.UTF-8"}
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=100, check=False, env=ENVIRONMENT | variables
+            command, capture_output=True, text=True, timeout=100, check=False, env={**os.environ, **variables}
         )
 
     return run
@@ -78,7 +69,7 @@ def in_namespace(archive: Path) -> Callable[[str], subprocess.CompletedProcess[s
 def run_after(prelude: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Runs gompfs in a process that executes `prelude` first."""
     command = [sys.executable, "-P", "-c", f"{prelude}\n{MAIN}", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("api", ["low", "high"])
@@ -105,7 +96,7 @@ def test_the_high_level_interface_says_that_libfuse_is_missing(archive: Path, pl
 def test_the_default_loads_no_libfuse() -> None:
     script = "import sys, gompfs.mount.fuse.session; print('mfusepy' in sys.modules)"
     command = [sys.executable, "-P", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 

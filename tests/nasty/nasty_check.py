@@ -17,7 +17,7 @@ from pathlib import Path
 
 import statistics_oracle as oracle
 from nasty_trees import Tree
-from tree_helpers import PACKAGE_PARENT, list_archive, list_directory, without_inodes
+from tree_helpers import list_archive, list_directory, without_inodes
 
 import gompfs
 from gompfs.archive import Archive
@@ -298,5 +298,4 @@ def _can_be_pattern_of_rg(token: bytes) -> bool:
 
 def _gompfs(*arguments: str | bytes | Path) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-P", "-m", "gompfs", *arguments]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    return subprocess.run(command, capture_output=True, check=False, env=environment)
+    return subprocess.run(command, capture_output=True, check=False)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from memory_source import FailingSource, MemoryEntry
-from tree_helpers import PACKAGE_PARENT, add, list_archive, list_directory, pack
+from tree_helpers import add, list_archive, list_directory, pack
 
 from gompfs._native.codec import Dictionary
 from gompfs.archive import Archive
@@ -33,7 +33,7 @@ from gompfs.pack.new_file import TemporaryIndex
 from gompfs.pack.sources import SourceEntry
 from gompfs.verify import verify_archive
 
-CAPTURED = {"capture_output": True, "check": False, "env": {**os.environ, "PYTHONPATH": PACKAGE_PARENT}}
+CAPTURED = {"capture_output": True, "check": False}
 
 
 def extract(archive: Path, target: Path) -> None:

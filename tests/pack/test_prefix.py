@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, write_files
+from tree_helpers import write_files
 
 from gompfs.archive import Archive
 from gompfs.errors import OptionError
@@ -22,9 +22,8 @@ DAY = 1_700_000_000
 
 
 def gompfs(directory: Path, *arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
     command = [sys.executable, "-P", "-m", "gompfs", *arguments]
-    return subprocess.run(command, cwd=directory, env=environment, input=stdin, capture_output=True, check=False)
+    return subprocess.run(command, cwd=directory, input=stdin, capture_output=True, check=False)
 
 
 def listed(archive: Path) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from memory_source import FailingSource, MemoryEntry
-from tree_helpers import PACKAGE_PARENT, add, list_archive, pack
+from tree_helpers import add, list_archive, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
@@ -25,7 +25,7 @@ from gompfs.pack import pack_archive
 from gompfs.pack.new_file import NewFile
 from gompfs.pack.sources import SourceEntry
 
-CAPTURED = {"capture_output": True, "check": False, "env": {**os.environ, "PYTHONPATH": PACKAGE_PARENT}}
+CAPTURED = {"capture_output": True, "check": False}
 
 
 class TestReplacing:

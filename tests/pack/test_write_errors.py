@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, list_archive, pack
+from tree_helpers import list_archive, pack
 
 from gompfs.archive import Archive
 
@@ -45,7 +45,7 @@ def server(shim: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that runs commands in forks, in which calls can fail."""
     with subprocess.Popen(
         [sys.executable, "-P", SERVER],
-        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, "LD_PRELOAD": str(shim)},
+        env={**os.environ, "LD_PRELOAD": str(shim)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT, pack
+from tree_helpers import pack
 
 from gompfs.archive import Archive
 
@@ -53,7 +53,7 @@ def run(archive: Path, shim: Path) -> Run:
         variables |= {"FAIL_BEGIN": str(offset), "FAIL_END": str(offset + end), "LD_PRELOAD": str(shim)}
         return subprocess.run(
             [sys.executable, "-P", "-m", "gompfs", *arguments],
-            env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, **variables},
+            env={**os.environ, **variables},
             capture_output=True,
             check=False,
         )

@@ -240,12 +240,6 @@ def time_of(process: int) -> float:
     return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 
 
-def test_a_fifo_is_no_archive(tmp_path: Path, capfd: Capture) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    assert run(["grep", "x", str(tmp_path / "fifo")]) == 2
-    assert "fifo: not a regular file" in capfd.readouterr().err
-
-
 def test_errors(capfd: Capture, tmp_path: Path, archive: Path) -> None:
     name = str(archive)
     for arguments in (["x", str(tmp_path / "none")], ["x", name, "none"], ["x"], [], ["-g", "[", "x", name]):

@@ -20,7 +20,7 @@ from urllib.parse import urljoin
 
 import pytest
 from access_lists import ACCESS, access_list
-from tree_helpers import PACKAGE_PARENT, pack, write_files
+from tree_helpers import pack, write_files
 
 from gompfs.archive import Archive
 from gompfs.codec import Codec
@@ -243,8 +243,7 @@ def test_pages_of_other_hosts_are_refused(client: Client) -> None:
 
 def test_statistics(client: Client, archive: Path) -> None:
     command = [sys.executable, "-P", "-m", "gompfs", "stats", archive, "wordcount"]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    expected = subprocess.run(command, capture_output=True, check=True, env=environment).stdout
+    expected = subprocess.run(command, capture_output=True, check=True).stdout
     reply = client.get("/stats/wordcount")
     assert (reply.body, reply.headers["content-type"]) == (expected, "text/plain; charset=utf-8")
     assert client.get("/stats/wordcount", Range="bytes=3-9").body == expected[3:10]
@@ -355,9 +354,8 @@ def test_an_archive_in_an_archive_is_read_at_its_url(archive: Path, tmp_path: Pa
 
 
 def test_the_command(archive: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
     command = [sys.executable, "-P", "-m", "gompfs", "serve", "--listen"]
-    with subprocess.Popen([*command, "0", archive], stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen([*command, "0", archive], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = re.fullmatch(r"serving at http://127\.0\.0\.1:(\d+)/\n", process.stdout.readline())
         assert port is not None
@@ -365,9 +363,7 @@ def test_the_command(archive: Path) -> None:
         connection.request("GET", "/a.txt")
         assert connection.getresponse().read() == b"alpha beta alpha\n"
         connection.close()
-        failed = subprocess.run(
-            [*command, port[1], archive], capture_output=True, text=True, check=False, env=environment
-        )
+        failed = subprocess.run([*command, port[1], archive], capture_output=True, text=True, check=False)
         assert (failed.returncode, failed.stderr) == (1, "gompfs: Address already in use\n")
         process.send_signal(2)
         assert process.wait(timeout=20) == 130
@@ -376,8 +372,6 @@ def test_the_command(archive: Path) -> None:
         (["65536"], "is not PORT"),
         (["::1:80"], "is not PORT"),
     ):
-        failed = subprocess.run(
-            [*command, *arguments, archive], capture_output=True, text=True, check=False, env=environment
-        )
+        failed = subprocess.run([*command, *arguments, archive], capture_output=True, text=True, check=False)
         assert failed.returncode == 2
         assert message in failed.stderr

@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tree_helpers import PACKAGE_PARENT
 
 
 def gompfs(*arguments: str | Path) -> None:
     """Runs a gompfs command as a process."""
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    subprocess.run([sys.executable, "-P", "-m", "gompfs", *arguments], check=True, timeout=60, env=environment)
+    subprocess.run([sys.executable, "-P", "-m", "gompfs", *arguments], check=True, timeout=60)
 
 
 @pytest.fixture

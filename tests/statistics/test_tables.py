@@ -24,7 +24,6 @@ from coreutils_oracle import pack, run_gompfs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifests import GOLDEN
-from tree_helpers import PACKAGE_PARENT
 
 import gompfs
 from gompfs._native.statistics import table_batches
@@ -293,7 +292,6 @@ def test_only_tables_need_pyarrow(archive: Path, form: str) -> None:
         [sys.executable, "-P", "-c", _WITHOUT_PYARROW, "stats", archive, "wordcount", "--format", form],
         capture_output=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
     )
     if form == "jsonl":
         assert done.returncode == 0

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from native_builds import kernel_library
 from tool_modules import ROOT, tool_module
 
+# Nothing but changes of tools/experiments/wesley can break them; test_experiments_on_host.py runs the whole experiment.
+pytestmark = pytest.mark.slow
 serial = tool_module("experiments.wesley.serial")
 encoder = tool_module("experiments.wesley.encoder")
 decoder = tool_module("experiments.wesley.decoder")

@@ -238,7 +238,7 @@ class RemoteFile:
         return None if number in self._flying else self._cache.load(number, number + 1)[0]
 
     def _start(self, chunks: Sequence[int], slots: asyncio.Semaphore) -> None:
-        new = [number for number in chunks if number not in self._flying]
+        new = [number for number in dict.fromkeys(chunks) if number not in self._flying]
         for run in _runs(new, self._speed.request_size(len(new) * CHUNK_SIZE) // CHUNK_SIZE):
             task = asyncio.get_running_loop().create_task(self._fetch(run, slots), name=str(run.start))
             task.add_done_callback(_look_at_error)  # nobody may wait for it

@@ -233,6 +233,15 @@ def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         silent.set()
 
 
+def test_ranges_that_overlap_are_fetched_once() -> None:
+    """A chunk that was announced twice was fetched twice, and the end of the second request raised KeyError."""
+    with answering(sound) as url:
+        file = open_file(url)
+        file.announce([(2 * CHUNK_SIZE, CHUNK_SIZE), (0, len(CONTENT)), (CHUNK_SIZE, CHUNK_SIZE)])
+        assert file.read(len(CONTENT), 0) == CONTENT
+        file.close()
+
+
 def test_a_longer_answer_is_not_read() -> None:
     """The client closes the connection after what it wanted."""
     with answering(lambda first, last: sound(first, last, **{"Content-Length": 1 << 40}) + bytes(1 << 20)) as url:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,6 +68,16 @@ def _same_directory() -> Iterator[None]:
     before = os.getcwd()
     yield
     os.chdir(before)
+
+
+@pytest.fixture(autouse=True)
+def _same_signal_handlers() -> Iterator[None]:
+    """Restores what commands in the process of a test change. Processes that other tests start would ignore SIGINT."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True)

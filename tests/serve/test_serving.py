@@ -366,7 +366,7 @@ def test_the_command(archive: Path) -> None:
         failed = subprocess.run([*command, port[1], archive], capture_output=True, text=True, check=False)
         assert (failed.returncode, failed.stderr) == (1, "gompfs: Address already in use\n")
         process.send_signal(2)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(timeout=60) == 130
     for arguments, message in (
         (["http"], "is not PORT, HOST:PORT or [ADDRESS]:PORT"),
         (["65536"], "is not PORT"),

@@ -163,6 +163,12 @@ def test_no_block_is_decoded_for_lines(large_files: Archive, output: str) -> Non
         assert fresh.blocks.misses == 0
 
 
+def test_parts_are_decoded_where_many_lines_match(large_files: Archive) -> None:
+    with Archive(large_files.path, engine=select_engine("cpu")) as fresh:
+        assert search(fresh, SearchQuery((b"q",), glob=(b"[0-9]",)))[1] == 4
+        assert fresh.blocks.misses != 0
+
+
 @pytest.mark.parametrize("pattern", [r"(a|aa|aaa)*(foo|fo|f)*b{1,400}$", r"([a-z ]{1,60}){1,30}x", r"(\w+\s+){20}foo"])
 def test_hostile_patterns(archive: Archive, pattern: str) -> None:
     """Automata that would be too large are not used, or parts take too long, which are decoded then."""
@@ -186,6 +192,25 @@ def test_files_that_are_not_whole_pieces(tmp_path: Path, change: str) -> None:
                 search(opened, SearchQuery((pattern,), count=True))[0]
                 == (search(opened, SearchQuery((pattern,), count=True, read_all=True))[0])
             )
+
+
+def test_lines_over_many_parts(tmp_path: Path) -> None:
+    """The state at the end of a part is handed on to the next one 8 times; files that need more are decoded."""
+    (tmp_path / "tree").mkdir()
+    generator = random.Random(8)
+    for number in range(6, 12):
+        words = bytes(generator.choices(b"qrst ", k=5003)) * (number * 8)
+        (tmp_path / f"tree/{number}").write_bytes(b"foo " + words[: number * 40_000] + b" bar\nbar\nfoo")
+    target = tmp_path / "tree.gomp"
+    pack(target, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, block_size=1 << 14, part_size=40_000)
+    decoded = []
+    for number in range(6, 12):
+        query = SearchQuery((rb"foo.*bar",), count=True, glob=(b"%d" % number,))
+        with Archive(target, engine=select_engine("cpu")) as opened:
+            assert search(opened, query)[1] == 1
+            decoded.append(opened.blocks.misses != 0)
+            check(opened, r"foo.*bar$", glob=(b"%d" % number,))
+    assert decoded == [False] * 3 + [True] * 3
 
 
 def test_the_largest_automata(tmp_path: Path) -> None:

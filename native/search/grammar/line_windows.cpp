@@ -10,7 +10,7 @@ namespace gompfs::search {
 namespace {
 
 // Where more than a part of the text matches, decoding all of it takes less time.
-constexpr std::size_t kFreeText = 4 << 10, kMaxShare = 32;
+constexpr std::size_t kFreeText = 4 << 10, kMaxShare = 64;
 constexpr std::size_t kMaxText = 4 << 20, kMaxPieces = 1 << 20;
 constexpr std::size_t kMaxLineSymbols = 1 << 18;  // that are kept from one block to the next
 constexpr std::uint8_t kFirstOfMark = 0xef;       // of the byte order mark of UTF-8

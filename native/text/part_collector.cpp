@@ -21,7 +21,7 @@ void PartCollector::add_bytes(std::string_view bytes) {
 
 // The size of the text at which the part is full.
 std::size_t PartCollector::limit() const {
-    return std::min(part_size_ + repeated_.num_bytes(), max_part_size_);
+    return std::min(part_size_ + 2 * repeated_.num_bytes(), max_part_size_);
 }
 
 void PartCollector::cut_off_full_parts(bool is_end) {

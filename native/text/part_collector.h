@@ -5,7 +5,8 @@
 // next part as a whole. Cuts depend on the text only, not on the pieces in which it arrives.
 //
 // Text that is in a part already takes little space and time there: symbols for it exist. So what
-// repeats does not count for the size of a part, up to a maximum.
+// repeats does not count for the size of a part, up to a maximum, and as much new text may follow:
+// it most likely repeats the text of the part, too, in smaller pieces.
 #pragma once
 
 #include <cstdint>

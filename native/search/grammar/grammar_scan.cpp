@@ -14,7 +14,7 @@ constexpr std::size_t kMaxPartsAtOnce = 16;  // that a thread takes
 constexpr std::uint64_t kMaxPartSize = 1 << 30;
 constexpr std::size_t kMaxPieces = 1 << 12;  // of a file
 constexpr std::size_t kSampleSize = 64;      // parts
-// To look at a part takes a fifth of the time that scanning or decoding it takes.
+// If fewer of them are idle than one in so many, no part is looked at before its lines are made.
 constexpr std::size_t kFewIdle = 4;
 
 }  // namespace

@@ -90,7 +90,9 @@ def test_what_a_search_fetches(server: RangeServer, large: Path, gompfs: Gompfs)
     assert server.bytes_sent < needed + 600_000 < (large / "a.gomp").stat().st_size
     server.ranges.clear()
     assert gompfs("grep", "-o", "-g", "text-*", "needle", f"{server.url}/a.gomp").output == b"text-17:needle\n"
-    assert server.ranges == [(0, 4095)]
+    # A chunk that was announced and not needed may have been under way when the first search ended.
+    assert server.ranges[0] == (0, 4095)
+    assert sum(last + 1 - first for first, last in server.ranges[1:]) <= 2 * CHUNK_SIZE
 
 
 @pytest.mark.parametrize("name", ["missing", "b.gomp", "empty"])

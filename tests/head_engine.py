@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 from oracle.block import check_block
 
 from gompfs._native.text import SymbolTable
 from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.codec.codecs import Codec
+from gompfs.codec.decode_work import DecodeWork
 from gompfs.codec.stored_head import StoredHead
 from gompfs.engine.cpu import CpuEngine
+from gompfs.gpu.decode.archive_source import ArchiveSource
 
 if TYPE_CHECKING:
     from gompfs.engine.base import PartSymbols
+    from gompfs.gpu.decode.archive_source import StoredBlocks
 
 
 class HeadEngine(CpuEngine):
@@ -23,13 +27,17 @@ class HeadEngine(CpuEngine):
 
     name = "heads"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.decode_work["cpu"] = DecodeWork()
+
     def decodes_on_cpu(self, num_bytes: int) -> bool:
         """See Engine.decodes_on_cpu."""
         return False
 
-    def opens_heads(self, num_bytes: int) -> bool:
-        """See Engine.opens_heads."""
-        return True
+    def archive_decoder(self, stored: StoredBlocks, *, verify: bool) -> HeadDecoder:
+        """See Engine.archive_decoder."""
+        return HeadDecoder(self, stored, verify=verify)
 
     def decode_blocks(
         self,
@@ -65,3 +73,26 @@ class HeadEngine(CpuEngine):
         word_starts, words, separator_starts, separators = head.words.read()
         assert (word_starts[-1], separator_starts[-1]) == (words.size, separators.size)
         return symbols, status
+
+
+class HeadDecoder:
+    """See gompfs.engine.base.ArchiveDecoder."""
+
+    def __init__(self, engine: HeadEngine, stored: StoredBlocks, *, verify: bool) -> None:
+        """Decodes blocks of `stored` by `engine`."""
+        self._engine = engine
+        self._source = ArchiveSource(stored, 1)
+        self._stored = stored
+        self._verify = verify
+
+    def decode(self, numbers: Sequence[int]) -> tuple[memoryview, list[int], list[int]]:
+        """See gompfs.engine.base.ArchiveDecoder.decode."""
+        blocks = np.array(numbers, np.uint64)
+        found = self._source.symbols(blocks)
+        symbols = [None if index < 0 else found.symbols[index] for index in found.indexes.tolist()]
+        sizes = self._source.uncompressed_sizes[blocks]
+        raw = self._stored.read_compressed(numbers)
+        out = self._engine.allocate(int(sizes.sum()))
+        decoded = self._engine.decode_blocks(raw, out, sizes=sizes.tolist(), symbols=symbols, verify=self._verify)
+        statuses = [status or int(each) for status, each in zip(found.statuses.tolist(), decoded, strict=True)]
+        return out, (np.cumsum(sizes) - sizes).tolist(), statuses

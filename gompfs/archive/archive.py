@@ -156,7 +156,7 @@ class Archive(Entries):
 
         return Announcements(self._file, self.block_size, self.segments, self.sections)
 
-    def _start_blocks(self, *, on_cpu: bool = False) -> BlockService:
+    def _start_blocks(self) -> BlockService:
         blocks = BlockService(
             self.stored,
             self._opened_index,
@@ -166,7 +166,7 @@ class Archive(Entries):
             self.engine,
             self._decode_ahead,
         )
-        if isinstance(self._file, LocalFile) and (on_cpu or self.engine.decodes_on_cpu(self.block_size)):
+        if isinstance(self._file, LocalFile):
             blocks.read_from(self._file, self.segments, self.stored.heads, verify=self.verifies_content)
         return blocks
 
@@ -179,15 +179,6 @@ class Archive(Entries):
         if self._is_inherited:
             self._open_again()
         return self._opened_blocks
-
-    def blocks_on_cpu(self) -> BlockService:
-        """Returns the decoded blocks of the stream, which the CPU decodes if the archive is a local file.
-
-        They are for readers of few blocks that are far from each other. They have a cache of their own, unless the CPU
-        decodes all blocks.
-        """
-        blocks = self.blocks
-        return blocks if self.engine.decodes_on_cpu(self.block_size) else self._start_blocks(on_cpu=True)
 
     @property
     def index(self) -> IndexReader:

@@ -1,8 +1,8 @@
 """Owns the C++ reader of an archive's files: what it decodes with, and the thread that decodes ahead of readers.
 
 `reader` (native/blocks) turns ranges of files into bytes, for threads of a mount as for Python. It asks for two things
-that it cannot know: the layout of a file that it meets for the first time (LayoutQuery), and, if the archive is not a
-local file or another engine than the CPU decodes, the content of missing blocks (StoredBlocks).
+that it cannot know: the layout of a file that it meets for the first time (LayoutQuery), and the content of missing
+blocks (StoredBlocks), if the archive is not a local file or a device decodes a batch.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from array import array
 from collections.abc import Sequence
 
@@ -182,8 +183,10 @@ class BlockService:
         while (wanted := self.reader.wait_ahead()) is not None:
             wanted.sort()
             on_cpu = self._engine.decodes_on_cpu(len(wanted) * self._block_size)
+            started = time.perf_counter()
             try:
-                self.reader.load(wanted, self._engine.num_threads, on_cpu)
+                num_loaded = self.reader.load(wanted, self._engine.num_threads, on_cpu)
             except Exception:  # a reader that requests these blocks gets the error
                 continue
+            self._engine.note_batch(num_loaded * self._block_size, time.perf_counter() - started, on_cpu=on_cpu)
             self.reader.max_ahead = self._max_ahead()  # the engine `auto` prefers larger batches once it has a GPU

@@ -24,7 +24,7 @@ from gompfs.model import BlockTable, PartKind, Section, Segment
 if TYPE_CHECKING:
     from gompfs._native.text import PartHeads
     from gompfs.archive.announcements import Announcements
-    from gompfs.engine.base import PartSymbols
+    from gompfs.engine.base import ArchiveDecoder, PartSymbols
 
 _SECTION_BATCH = 256  # blocks of a section that are decoded in one call
 _LARGE_RUN = 1 << 20  # larger reads go to pooled buffers: touching fresh memory takes as long as reading
@@ -62,10 +62,11 @@ class StoredBlocks:
         self.announcements = announcements
         self._file = file
         self._engine = engine
-        self._block_size = block_size
-        self._segments = segments
+        self.block_size = block_size
+        self.segments = segments
         self._archive = archive
         self._verify = verify
+        self._decoders: dict[bool, ArchiveDecoder] = {}  # by whether they verify
         self._runs = BufferPool()  # buffers for large reads of the file
 
     def decode_stream(self, numbers: Sequence[int]) -> list[Block]:
@@ -77,38 +78,58 @@ class StoredBlocks:
 
     def decode_segment(self, segment: Segment, numbers: Sequence[int], *, verify: bool = False) -> list[Block]:
         """Decode the blocks of a segment that have the ascending indexes `numbers`. A damaged block has its status."""
-        if not segment.parts.need_symbols:
-            return self.decode_table(segment.blocks, numbers, verify=verify)
         if self.announcements is not None and numbers:
             self.announcements.blocks(segment, numbers)
-        symbols, statuses = self._symbols_of(segment, numbers)
+        of_stream = [segment.first_block + number for number in numbers]
+        sizes = _sizes(segment.blocks, numbers)
+        if not self._engine.decodes_on_cpu(sum(sizes)):
+            contents, statuses = self._decode_on_device(of_stream, sizes, verify=verify)
+            return [Block(*each) for each in zip(contents, map(BlockStatus, statuses), strict=True)]
+        symbols, of_heads = self.heads.open(of_stream) if segment.parts.need_symbols else (None, bytes(len(numbers)))
         blocks = self.decode_table(segment.blocks, numbers, verify=verify, symbols=symbols)
         # A block is damaged if the head of its part is, or the dictionary that it needs.
         return [
             Block(memoryview(bytes(len(block.content))), BlockStatus(status)) if status else block
-            for block, status in zip(blocks, statuses, strict=True)
+            for block, status in zip(blocks, of_heads, strict=True)
         ]
 
-    def _symbols_of(
-        self, segment: Segment, numbers: Sequence[int]
-    ) -> tuple[Sequence[PartSymbols | None], Sequence[int]]:
-        """Returns the symbols of each block's part, or its head if the engine opens it, and statuses of heads."""
-        blocks = [segment.first_block + number for number in numbers]
-        if not self._engine.opens_heads(sum(_sizes(segment.blocks, numbers))):
-            return self.heads.open(blocks)
-        return self.stored_heads[segment.number].find(blocks)
+    def _decode_on_device(
+        self, numbers: Sequence[int], sizes: Sequence[int], *, verify: bool = False
+    ) -> tuple[list[memoryview], list[int]]:
+        """Returns the contents of blocks of the stream, which have `sizes`, and their statuses."""
+        verify = verify or self._verify
+        decoder = self._decoders.get(verify)
+        if decoder is None:  # there is one for each archive, which knows what is in the memory of the device
+            decoder = self._decoders.setdefault(verify, self._engine.archive_decoder(self, verify=verify))
+        content, offsets, statuses = decoder.decode(numbers)
+        decoded = content.toreadonly()
+        contents = [decoded[offset : offset + size] for offset, size in zip(offsets, sizes, strict=True)]
+        if any(statuses):
+            contents = [
+                memoryview(bytes(len(each))) if status else each
+                for each, status in zip(contents, statuses, strict=True)
+            ]
+        return contents, statuses
 
     @cached_property
     def stored_heads(self) -> dict[int, StoredHeads]:
         """The heads and words that parts of segments need to be decoded, by the number of the segment."""
-        segments = [segment for segment in self._segments if segment.parts.need_symbols]
+        segments = [segment for segment in self.segments if segment.parts.need_symbols]
         return {
-            segment.number: StoredHeads(segment, self._block_size, self._file.read, lambda: self.heads, index)
+            segment.number: StoredHeads(segment, self.block_size, self._file.read, lambda: self.heads, index)
             for index, segment in enumerate(segments)
         }
 
     def decode_for_reader(self, numbers: Sequence[int]) -> tuple[list[memoryview], bytes]:
         """Like `decode_stream`, as BlockReader.decode_with needs it: returns the contents and the statuses."""
+        sizes = [
+            size
+            for segment, of_segment in self._parts_of_segments(numbers)
+            for size in _sizes(segment.blocks, of_segment)
+        ]
+        if self.announcements is None and not self._engine.decodes_on_cpu(sum(sizes)):
+            contents, statuses = self._decode_on_device(numbers, sizes)
+            return contents, bytes(statuses)
         blocks = self.decode_stream(numbers)
         return [block.content for block in blocks], bytes(block.status for block in blocks)
 
@@ -149,11 +170,7 @@ class StoredBlocks:
         if out is None:
             out = self._engine.allocate(sum(sizes))
         statuses = self._engine.decode_blocks(raw, out, sizes=sizes, symbols=symbols, verify=verify or self._verify)
-        decoded = out.toreadonly()
-        ends = itertools.accumulate(sizes)
-        return [
-            Block(decoded[end - size : end], status) for end, size, status in zip(ends, sizes, statuses, strict=True)
-        ]
+        return _cut(out, sizes, statuses)
 
     def parts_with_other_symbols(self, segment: Segment, numbers: range) -> Iterator[int]:
         """Yields the parts whose symbols do not match the checksum in their head, except heads that are damaged.
@@ -161,7 +178,7 @@ class StoredBlocks:
         Only parts whose first block is among the blocks `numbers` of the segment are checked.
         """
         parts = segment.parts
-        starts = [start // self._block_size for start, _ in segment.part_ranges(self._block_size)]
+        starts = [start // self.block_size for start, _ in segment.part_ranges(self.block_size)]
         first, end = (bisect_left(starts, segment.first_block + number) for number in (numbers.start, numbers.stop))
         for part in range(first, end):
             if not parts.head_sizes[part] or parts.kinds[part] == PartKind.DICTIONARY:
@@ -186,7 +203,7 @@ class StoredBlocks:
 
         def decode(first: int) -> list[Block]:
             count = min(_SECTION_BATCH, len(table) - first)
-            out = content[first * self._block_size : (first + count) * self._block_size]
+            out = content[first * self.block_size : (first + count) * self.block_size]
             return self.decode_table(table, range(first, first + count), out=out)
 
         # While one batch is read from the file, others are decoded.
@@ -219,7 +236,7 @@ class StoredBlocks:
 
     def _parts_of_segments(self, numbers: Sequence[int]) -> Iterator[tuple[Segment, list[int]]]:
         """Yields segments, and block numbers relative to them, for ascending block numbers of the stream."""
-        for segment in self._segments:
+        for segment in self.segments:
             start = bisect_left(numbers, segment.first_block)
             end = bisect_left(numbers, segment.first_block + len(segment.blocks))
             if start < end:
@@ -245,6 +262,16 @@ class StoredBlocks:
             return memoryview(self._file.read(size, archive_offset))
         buffer = self._runs.allocate(size)
         return buffer[: self._file.read_into(buffer, archive_offset)]
+
+
+def _cut(content: memoryview, sizes: Sequence[int], statuses: Sequence[int]) -> list[Block]:
+    """Returns views of blocks that were decoded one after another."""
+    decoded = content.toreadonly()
+    ends = itertools.accumulate(sizes)
+    return [
+        Block(decoded[end - size : end], BlockStatus(status))
+        for end, size, status in zip(ends, sizes, statuses, strict=True)
+    ]
 
 
 def _sizes(table: BlockTable, numbers: Sequence[int]) -> list[int]:

@@ -30,7 +30,7 @@ class DeviceReader:
 
     def __init__(self, archive: Archive, device: Device) -> None:
         """`device` decodes the blocks."""
-        self._source = ArchiveSource(archive, archive.engine.num_threads)
+        self._source = ArchiveSource(archive.stored, archive.engine.num_threads)
         self._number = device.number
         self._decoder = PlanDecoder(device, self._source, verify=archive.verifies_content)
 

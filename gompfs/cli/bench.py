@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -16,20 +15,8 @@ from gompfs.errors import CorruptBlockError
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.engine import Engine
-    from gompfs.engine.base import PartSymbols
 
-_BATCH_BYTES = 16 << 20
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Compressed blocks in memory that one call decodes, with the symbols of their parts; sizes in bytes."""
-
-    first_block: int
-    blocks: list[bytes]
-    symbols: Sequence[PartSymbols | None]
-    uncompressed_size: int
+_BATCH_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -52,8 +39,7 @@ class Measurement:
     parse=parse_size_option,
     default="1G",
     show_default=True,
-    help="Decode the first SIZE bytes of content at most; their compressed blocks are held in memory, and the heads "
-    "of their parts.",
+    help="Decode the first SIZE bytes of content at most.",
 )
 @option(
     "--seconds",
@@ -65,17 +51,18 @@ class Measurement:
 @engine_option
 @json_option
 def bench_command(archive: str, *, max_size: int, seconds: float, engine: str, as_json: bool) -> None:
-    """Measure how fast the blocks of ARCHIVE are decoded.
+    """Measure how fast the blocks of ARCHIVE are decoded to memory.
 
-    Decodes blocks that are in memory, on one thread and on all cores, and prints the throughput of both.
+    Reads them from the file, which the system has in memory after the first round, on one thread and on all cores, and
+    prints the throughput of both. A GPU keeps the heads of parts, and blocks that it has space for, between rounds.
     """
-    from gompfs.engine import select_engine
+    from gompfs.threads import default_threads
 
-    single, full = select_engine(engine, 1), select_engine(engine)
-    engines = [single, full] if full.num_threads > 1 else [single]
-    with opened(archive, engine=engine) as opened_archive:
-        batches = list(_load(opened_archive, max_size))
-        measurements = [_measure(opened_archive, candidate, batches, seconds) for candidate in engines]
+    counts = [1] if default_threads() == 1 else [1, default_threads()]
+    measurements = []
+    for num_threads in counts:
+        with opened(archive, engine=engine, num_threads=num_threads) as opened_archive:
+            measurements.append(_measure(opened_archive, _blocks(opened_archive, max_size), seconds))
     if as_json:
         print_json([asdict(measurement) for measurement in measurements])
     elif sys.stdout.isatty():
@@ -85,47 +72,43 @@ def bench_command(archive: str, *, max_size: int, seconds: float, engine: str, a
             print_line("\t".join(row).encode())
 
 
-def _load(archive: Archive, max_size: int) -> Iterator[Batch]:
-    """Load blocks from the start of the stream until they hold `max_size` uncompressed bytes."""
-    per_batch = max(_BATCH_BYTES // archive.block_size, 1)
-    left = max_size
-    for segment in archive.segments:
-        end = segment.first_block + len(segment.blocks)
-        for first in range(segment.first_block, end, per_batch):
-            if left <= 0:
-                return
-            count = min(max(min(per_batch, left // archive.block_size), 1), end - first)
-            blocks, sizes = archive.stored.read_stream(first, count)
-            symbols, statuses = archive.stored.heads.open(range(first, first + count))
-            _check(archive, first, statuses)
-            yield Batch(first, list(map(bytes, blocks)), symbols, sum(sizes))
-            left -= sum(sizes)
+def _blocks(archive: Archive, max_size: int) -> int:
+    """Returns how many blocks from the start of the stream hold `max_size` bytes, at least one if there are any."""
+    return min(max(max_size // archive.block_size, 1), archive.num_blocks)
 
 
-def _measure(archive: Archive, engine: Engine, batches: list[Batch], seconds: float) -> Measurement:
-    """Decode all batches repeatedly for `seconds`, at least once; raises CorruptBlockError."""
-    out = engine.allocate(max((batch.uncompressed_size for batch in batches), default=0))
+def _measure(archive: Archive, num_blocks: int, seconds: float) -> Measurement:
+    """Decodes blocks repeatedly for `seconds`, at least once. Raises CorruptBlockError."""
+    engine, per_batch = archive.engine, max(_BATCH_BYTES // archive.block_size, 1)
+    sizes = [size for segment in archive.segments for size in segment.blocks.uncompressed_sizes][:num_blocks]
+    compressed = [size for segment in archive.segments for size in segment.blocks.compressed_sizes][:num_blocks]
+    out = engine.allocate(min(per_batch, num_blocks) * archive.block_size)
     best = float("inf")
     end = time.monotonic() + seconds
     while True:
         started = time.perf_counter()
-        for batch in batches:
-            content = out[: batch.uncompressed_size]
-            _check(archive, batch.first_block, engine.decode_blocks(batch.blocks, content, symbols=batch.symbols))
+        for first in range(0, num_blocks, per_batch):
+            _decode(archive, first, sizes[first : first + per_batch], out)
         best = min(best, time.perf_counter() - started)
         if time.monotonic() >= end:
             break
-    uncompressed_size = sum(batch.uncompressed_size for batch in batches)
-    compressed_size = sum(len(block) for batch in batches for block in batch.blocks)
-    rate = uncompressed_size / best
-    return Measurement(engine.name, engine.num_threads, uncompressed_size, compressed_size, best, rate)
+    return Measurement(engine.name, engine.num_threads, sum(sizes), sum(compressed), best, sum(sizes) / best)
 
 
-def _check(archive: Archive, first_block: int, statuses: Sequence[int]) -> None:
-    """Raise CorruptBlockError for the first block that is damaged, or the head of whose part is."""
-    for block, status in enumerate(statuses, first_block):
-        if status:
-            raise CorruptBlockError(BlockStatus(status).reason, archive=archive.path, block=block)
+def _decode(archive: Archive, first: int, sizes: list[int], out: memoryview) -> None:
+    """Decodes blocks of the stream into `out`. Raises CorruptBlockError."""
+    engine = archive.engine
+    on_cpu = engine.decodes_on_cpu(sum(sizes))
+    started = time.perf_counter()
+    if on_cpu:
+        failure = archive.blocks.reader.decode_blocks(first, sizes, out, engine.num_threads)
+        damaged = [] if failure is None else [(failure.block, failure.status)]
+    else:
+        _, statuses = archive.stored.decode_for_reader(range(first, first + len(sizes)))
+        damaged = [(block, status) for block, status in enumerate(statuses, first) if status]
+    engine.note_batch(sum(sizes), time.perf_counter() - started, on_cpu=on_cpu)
+    for block, status in damaged:
+        raise CorruptBlockError(BlockStatus(status).reason, archive=archive.path, block=block)
 
 
 _HEADINGS = ("engine", "threads", "content", "compressed", "seconds", "MB/s")

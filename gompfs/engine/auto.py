@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import random
+import atexit
+import subprocess
+import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
+from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine.auto_accelerator import AutoAccelerator
 from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
+from gompfs.engine.rates import KnownRates, Rates
 from gompfs.errors import EngineUnavailableError
 from gompfs.forks import call_in_child
 from gompfs.log import Logger
@@ -22,32 +24,24 @@ from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
-    from gompfs.engine.base import PartSymbols
+    from gompfs.engine.base import ArchiveDecoder, PartSymbols
+    from gompfs.gpu.decode.archive_source import StoredBlocks
 
 log = Logger(__name__)
 
-# Starting CUDA and compiling the kernels takes about this long, so the GPU starts only after this much CPU work.
+# Starting CUDA takes about this long, so the GPU starts only after this much CPU work.
 _SECONDS_BEFORE_START = 1.0
-_SAMPLE_BLOCKS = 128
-_ROUNDS = 3
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The time a batch takes on an engine: a fixed time in seconds, plus a time per byte of output."""
-
-    seconds: float
-    seconds_per_byte: float
-
-    def of(self, num_bytes: int) -> float:
-        """Returns the seconds for a batch with `num_bytes` of output."""
-        return self.seconds + num_bytes * self.seconds_per_byte
+_SECONDS_AFTER_PREPARE = 0.3  # a mount answers its first requests before the start takes the interpreter's time
+_GAIN_OF_EARLY_START = 1.1
+_SECONDS_IDLE = 5.0
+_LEAST_GPU_BYTES = 8 << 20  # of output: smaller batches are the CPU's
 
 
 class AutoEngine:
     """Decodes on the CPU.
 
-    After a second of decoding it starts the GPU, then gives each batch to the faster of the two.
+    After a second of decoding it starts the GPU, or at once where earlier processes found it faster. It tries the GPU
+    with large batches, then gives them to the faster of the two.
     """
 
     def __init__(self, num_threads: int = 0, options: GpuOptions | None = None) -> None:
@@ -56,7 +50,8 @@ class AutoEngine:
         self._options = options
         self.num_threads = self._cpu.num_threads
         self._gpu: Engine | None = None
-        self._costs: dict[str, Cost] = {}
+        self._rates = Rates()
+        self._known = KnownRates(self.num_threads)
         self._lock = threading.Lock()
         self._is_started = False
         self.accelerator = AutoAccelerator(self.num_threads, options, self._gpu_for_text)
@@ -82,13 +77,13 @@ class AutoEngine:
     @property
     def reason(self) -> str:
         """The chosen engine and the reason, as text for users."""
-        return f"auto: {self._state}{self.accelerator.reason}"
+        state = self._state if self._gpu is None else describe_choice(self._rates.measured)
+        return f"auto: {state}{self.accelerator.reason}"
 
     @property
     def batch_bytes(self) -> int:
-        """See Engine.batch_bytes: the GPU's batch size if the GPU decodes batches of that size, else the CPU's."""
-        gpu = self._gpu
-        return gpu.batch_bytes if gpu is not None and self._prefers_gpu(gpu.batch_bytes) else self._cpu.batch_bytes
+        """See Engine.batch_bytes: that of the GPU once it has started, since only large batches are compared."""
+        return (self._gpu or self._cpu).batch_bytes
 
     encode_batch_bytes = CpuEngine.encode_batch_bytes
     num_encode_batches = CpuEngine.num_encode_batches
@@ -104,9 +99,10 @@ class AutoEngine:
         self._start_gpu_in_time()
         return self._gpu is None or not self._prefers_gpu(num_bytes)
 
-    def opens_heads(self, num_bytes: int) -> bool:
-        """See Engine.opens_heads. Only the GPU does."""
-        return self._gpu is not None and self._prefers_gpu(num_bytes)
+    def archive_decoder(self, stored: StoredBlocks, *, verify: bool) -> ArchiveDecoder:
+        """See Engine.archive_decoder."""
+        assert self._gpu is not None
+        return self._gpu.archive_decoder(stored, verify=verify)
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
@@ -144,35 +140,85 @@ class AutoEngine:
         return statuses
 
     def _prefers_gpu(self, num_bytes: int) -> bool:
-        return self._costs["gpu"].of(num_bytes) < self._costs["cpu"].of(num_bytes)
+        return num_bytes >= _LEAST_GPU_BYTES and self._rates.prefers_gpu
+
+    def note_batch(self, num_bytes: int, seconds: float, *, on_cpu: bool) -> None:
+        """See Engine.note_batch."""
+        if num_bytes < _LEAST_GPU_BYTES or (on_cpu and self._gpu is None and self._is_started):
+            return  # while the GPU starts, it takes time from the CPU
+        had_both = self._rates.measured is not None
+        self._rates.note("cpu" if on_cpu else "gpu", num_bytes, seconds)
+        if not had_both and (measured := self._rates.measured) is not None:
+            self._known.keep(*measured)
+            log.info("%s", self.reason)
+
+    def prepare(self, path: str | None) -> None:
+        """See Engine.prepare. Starts the GPU if it is known to be faster. If nothing is known, measures, once idle."""
+        if self._known_gain is not None:
+            if self._known_gain >= _GAIN_OF_EARLY_START:
+                self._start_on_a_thread(_SECONDS_AFTER_PREPARE)
+        elif path is not None:
+            threading.Thread(target=self._measure, args=(path,), name="gompfs-measure", daemon=True).start()
+
+    def _measure(self, path: str) -> None:
+        """Measures both engines in a process of its own, after some seconds in which nothing was decoded."""
+        done = -1
+        while done != (done := self._cpu.decode_work["cpu"].num_blocks):
+            threading.Event().wait(_SECONDS_IDLE)
+        if self._is_started:
+            return
+        command = ["nice", sys.executable, "-P", "-m", "gompfs.archive.measure_engines", path]
+        measuring = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        atexit.register(measuring.kill)
+        measuring.wait()
+        atexit.unregister(measuring.kill)
+        self.__dict__.pop("_known_gain", None)
+        if self._known_gain is not None:
+            self.prepare(None)
 
     def _start_gpu_in_time(self) -> None:
+        if self._is_started or self._cpu.decode_work["cpu"].seconds < _SECONDS_BEFORE_START:
+            return
+        if self._known_gain is not None and self._known_gain < 1:
+            self._state = "the CPU: no GPU that decodes faster was found on this machine"
+        else:
+            self._start_on_a_thread()
+
+    @cached_property
+    def _known_gain(self) -> float | None:
+        return self._known.gain_of_gpu()
+
+    def _start_on_a_thread(self, seconds_before: float = 0) -> None:
         with self._lock:
-            if self._is_started or self._cpu.decode_work["cpu"].seconds < _SECONDS_BEFORE_START:
-                return
-            self._is_started = True
-        # Not a daemon thread: the interpreter waits for it before it exits. A process that exits while CUDA starts
-        # crashes.
-        threading.Thread(target=self.start_gpu, name="gompfs-start-gpu").start()
+            is_started, self._is_started = self._is_started, True
+        if not is_started:
+            self._state = "the CPU; a GPU is starting"
+            # Not a daemon thread: the interpreter waits for it before it exits. A process that exits while CUDA starts
+            # crashes.
+
+            def start() -> None:
+                threading.Event().wait(seconds_before)
+                self.start_gpu()
+
+            threading.Thread(target=start, name="gompfs-start-gpu").start()
 
     def start_gpu(self) -> None:
-        """Starts the GPU, if there is one, and measures the cost of batches on both. Decoding continues meanwhile."""
+        """Starts the GPU, if there is one. Decoding continues meanwhile."""
         try:
             from gompfs.engine.gpu import GpuEngine
 
             if _is_ending():
                 return
             gpu = GpuEngine(reason="auto", options=self._options, cpu=self._cpu)
-            gpu.least_decoded = 0  # this engine compares the costs of each batch
-            self._costs = {"cpu": measure_cost(CpuEngine(self.num_threads)), "gpu": measure_cost(gpu)}
-            gpu.decode_work["gpu"].clear()  # the measurement is not the user's work
         except (EngineUnavailableError, ImportError) as error:
             self._state = f"the CPU, because {error}"
         except RuntimeError:
             if not _is_ending():  # an interpreter that is exiting accepts no new work for threads
                 raise
         else:
-            self._state = describe_choice(self._costs["cpu"], self._costs["gpu"])
+            self._state = ""
             self._gpu = gpu
         log.info("%s", self.reason)
 
@@ -182,37 +228,12 @@ def _is_ending() -> bool:
     return not threading.main_thread().is_alive()
 
 
-def measure_cost(engine: Engine) -> Cost:
-    """Measures the cost of batches: decodes one block and many blocks, and fits a line through the two times."""
-    rounds = _sample_blocks()
-    out = engine.allocate(_SAMPLE_BLOCKS * DEFAULT_BLOCK_SIZE)
-    seconds = []
-    for part in (slice(0, 1), slice(1, None)):
-        best = float("inf")
-        for blocks in rounds:
-            started = time.perf_counter()
-            engine.decode_blocks(blocks[part], out)
-            best = min(best, time.perf_counter() - started)
-        seconds.append(best)
-    per_byte = max(seconds[1] - seconds[0], 1e-9) / ((_SAMPLE_BLOCKS - 1) * DEFAULT_BLOCK_SIZE)
-    return Cost(max(seconds[0] - per_byte * DEFAULT_BLOCK_SIZE, 0.0), per_byte)
-
-
-def _sample_blocks() -> list[list[bytes]]:
-    """Returns text blocks for each round, all different, so that none is in device memory from another round."""
-    rng = random.Random(0)
-    words = [bytes(rng.choices(range(97, 123), k=rng.randint(2, 9))) for _ in range(4000)]
-    text = b" ".join(rng.choices(words, k=DEFAULT_BLOCK_SIZE // 6))[: DEFAULT_BLOCK_SIZE - 8]
-    stream = b"".join(b"%08d" % number + text for number in range(_ROUNDS * (_SAMPLE_BLOCKS + 1)))
-    encoded = CpuEngine().encode_blocks(stream, DEFAULT_BLOCK_SIZE, CodecOptions(Codec.GOMPRESSO_BIT, 1))
-    blocks = [block.data for block in encoded]
-    return [blocks[first::_ROUNDS] for first in range(_ROUNDS)]
-
-
-def describe_choice(cpu: Cost, gpu: Cost) -> str:
-    """Returns which engine decodes which batches, and the speeds, as text for users."""
-    speeds = f"CPU {1e-9 / cpu.seconds_per_byte:.1f} GB/s, GPU {1e-9 / gpu.seconds_per_byte:.1f} GB/s"
-    if gpu.seconds_per_byte >= cpu.seconds_per_byte:
+def describe_choice(measured: tuple[float, float] | None) -> str:
+    """Returns which engine decodes which batches, and the speeds in bytes per second, as text for users."""
+    if measured is None:
+        return f"the CPU; batches of {_LEAST_GPU_BYTES >> 20} MiB and more are tried on the GPU"
+    cpu, gpu = measured
+    speeds = f"batches took the CPU {cpu / 1e9:.1f} GB/s, the GPU {gpu / 1e9:.1f} GB/s"
+    if gpu < cpu:
         return f"the CPU for every batch ({speeds})"
-    least = max(gpu.seconds - cpu.seconds, 0.0) / (cpu.seconds_per_byte - gpu.seconds_per_byte)
-    return f"the GPU for batches of {least / 1e6:.1f} MB and more, else the CPU ({speeds})"
+    return f"the GPU for batches of {_LEAST_GPU_BYTES >> 20} MiB and more, else the CPU ({speeds})"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # imported for types only: most uses of an engine need no acc
     from gompfs._native.text import SymbolTable
     from gompfs.codec.stored_head import StoredHead
     from gompfs.gpu.accelerator import Accelerator
+    from gompfs.gpu.decode.archive_source import StoredBlocks
 
     PartSymbols: TypeAlias = SymbolTable | StoredHead
     """The symbols of a part, or the dictionary of an archive. A StoredHead is for engines that open heads."""
@@ -70,10 +71,19 @@ class Engine(Protocol):
         `decode_work["cpu"]`.
         """
 
-    def opens_heads(self, num_bytes: int) -> bool:
-        """Returns whether the engine opens the heads of parts itself when it decodes a batch of `num_bytes` of output.
+    def archive_decoder(self, stored: StoredBlocks, *, verify: bool) -> ArchiveDecoder:
+        """Returns what decodes batches of an archive's blocks for which `decodes_on_cpu` returns False.
 
-        If so, the symbols of such a batch may be heads that are not opened yet.
+        `verify` also compares decoded bytes with their checksums.
+        """
+
+    def note_batch(self, num_bytes: int, seconds: float, *, on_cpu: bool) -> None:
+        """Reports how long it took until a batch was decoded, so that later ones go to the faster engine."""
+
+    def prepare(self, path: str | None) -> None:
+        """Called by programs that will read for a long time, such as mounts. May begin to start a device.
+
+        `path` is an archive that engines may be measured with.
         """
 
     def allocate(self, size: int) -> memoryview:
@@ -109,11 +119,21 @@ class Engine(Protocol):
 
         `symbols[i]` are those of the part that block i belongs to, or the dictionary that its part uses. A block of
         gompresso-tadoc needs symbols, and one of gompresso-bit-dictionary the dictionary; without, it is damaged. A
-        block of another codec is damaged if there are symbols, except for a stored block with the dictionary. If a
-        head that the engine opens is damaged, the blocks of its part have its status.
+        block of another codec is damaged if there are symbols, except for a stored block with the dictionary.
 
         Returns one status per block. Damaged blocks raise no exception: the status says what is wrong, and the block's
         output is zeros. With `verify`, the decoded bytes are also compared with their checksum.
 
         Raises ValueError if `out` is too small, or if there are not as many sizes or symbols as blocks.
+        """
+
+
+class ArchiveDecoder(Protocol):
+    """Decodes blocks of one archive by their numbers, and opens the heads of their parts. Thread-safe."""
+
+    def decode(self, numbers: Sequence[int]) -> tuple[memoryview, list[int], list[int]]:
+        """Decodes blocks with ascending numbers.
+
+        Returns memory with the contents, and for each block its offset there and its BlockStatus, as an integer. The
+        contents of damaged blocks are undefined. If the head of a part is damaged, so are its blocks.
         """

@@ -12,9 +12,12 @@ from gompfs.light_types import TYPE_CHECKING
 from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from gompfs._native.codec import Dictionary
     from gompfs._native.text import SymbolTable
     from gompfs.engine.base import PartSymbols
+    from gompfs.gpu.decode.archive_source import StoredBlocks
 
 _STATUSES = tuple(BlockStatus)
 
@@ -40,9 +43,15 @@ class CpuEngine:
         """See Engine.decodes_on_cpu."""
         return True
 
-    def opens_heads(self, num_bytes: int) -> bool:
-        """See Engine.opens_heads."""
-        return False
+    def archive_decoder(self, stored: StoredBlocks, *, verify: bool) -> NoReturn:
+        """See Engine.archive_decoder."""
+        raise TypeError("the CPU decodes batches of all sizes")
+
+    def note_batch(self, num_bytes: int, seconds: float, *, on_cpu: bool) -> None:
+        """See Engine.note_batch. There is no choice."""
+
+    def prepare(self, path: str | None) -> None:
+        """See Engine.prepare."""
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""

@@ -20,12 +20,15 @@ from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.decode.archive_decoder import ArchiveDecoder
+from gompfs.gpu.decode.archive_source import ArchiveSource
 from gompfs.gpu.decode.buffer_source import BufferSource
 from gompfs.gpu.decode.buffers import decode_to_host
 from gompfs.gpu.decode.device import Device
+from gompfs.gpu.decode.plan_decoder import PlanDecoder
 from gompfs.gpu.decode.shares import share_blocks
 from gompfs.gpu.decode.text import GpuText
-from gompfs.gpu.device.cuda import CPUS_NEAR_DEVICES, KERNEL_MODULES, pinned_array
+from gompfs.gpu.device.cuda import CPUS_NEAR_DEVICES, KERNEL_MODULES, check_process, pinned_array
 from gompfs.gpu.device.spread import run_together
 from gompfs.gpu.encode.encoder import GpuEncoder, can_encode
 from gompfs.light_types import replaced
@@ -34,6 +37,7 @@ from gompfs.options import GpuOptions
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
     from gompfs.engine.base import PartSymbols
+    from gompfs.gpu.decode.archive_source import StoredBlocks
 
 _BATCH_BYTES = 32 << 20  # of a device
 _LEAST_ENCODED = 8 << 20
@@ -107,7 +111,7 @@ class GpuEngine:
 
     def device(self, number: int) -> Device | None:
         """Returns the CUDA device with a number, or None if this engine does not use it."""
-        _check_process(self._process)
+        check_process(self._process)
         return next((device for device in self._devices if device.number == number), None)
 
     def encode_blocks(
@@ -121,7 +125,7 @@ class GpuEngine:
         is_small = memoryview(stream).nbytes < _LEAST_ENCODED
         if is_small or dictionary is not None or not can_encode(block_size, options):
             return self._cpu.encode_blocks(stream, block_size, options, dictionary)
-        _check_process(self._process)
+        check_process(self._process)
         return self._next_encoder().encode(stream, block_size, options)
 
     def _next_encoder(self) -> GpuEncoder:
@@ -138,16 +142,33 @@ class GpuEngine:
         return sum(encoder.num_failed for encoder in list(self._encoders.values()))
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
-        """See Engine.decodes_on_cpu. Returns False: this engine gets all batches, and gives small ones to the CPU."""
-        return False
+        """See Engine.decodes_on_cpu."""
+        return num_bytes < self.least_decoded
 
-    def opens_heads(self, num_bytes: int) -> bool:
-        """See Engine.opens_heads. The device opens the heads of the batches that it decodes."""
-        return num_bytes >= self.least_decoded
+    def archive_decoder(self, stored: StoredBlocks, *, verify: bool) -> ArchiveDecoder:
+        """See Engine.archive_decoder. Heads of parts stay in device memory until newer ones need the space."""
+        check_process(self._process)
+        source = ArchiveSource(stored, self.num_threads)
+        return ArchiveDecoder(
+            self._devices,
+            source,
+            stored.block_size,
+            self.allocate,
+            self._threads,
+            self.num_threads,
+            self.decode_work,
+            verify=verify,
+        )
+
+    def note_batch(self, num_bytes: int, seconds: float, *, on_cpu: bool) -> None:
+        """See Engine.note_batch. There is no choice."""
+
+    def prepare(self, path: str | None) -> None:
+        """See Engine.prepare."""
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate. Large buffers are pinned memory, which the device writes to without a further copy."""
-        _check_process(self._process)
+        check_process(self._process)
         if size < self.least_decoded:
             return self._cpu.allocate(size)
         with cupy.cuda.Device(self.first_device.number):
@@ -162,23 +183,21 @@ class GpuEngine:
         symbols: Sequence[PartSymbols | None] | None = None,
         verify: bool = False,
     ) -> list[BlockStatus]:
-        """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads.
-
-        Heads of parts stay in device memory until newer ones need the space.
-        """
-        _check_process(self._process)
+        """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads."""
+        check_process(self._process)
         if len(out) < self.least_decoded:
             return self._cpu.decode_blocks(blocks, out, sizes=sizes, symbols=symbols, verify=verify)
         device = next(self._turns)
         source = BufferSource(blocks, sizes, symbols, self.num_threads)
+        offsets = np.cumsum(source.uncompressed_sizes, dtype=np.uint64) - source.uncompressed_sizes
         total = int(source.uncompressed_sizes.sum(dtype=np.uint64))
         if total > len(out):
             raise ValueError(f"the blocks hold {total} bytes, the output only {len(out)}")
 
         def decode_share(device: Device, indexes: NDArray[np.intp]) -> NDArray[np.uint8]:
-            return decode_to_host(
-                device, source, indexes, out, verify=verify, num_threads=self.num_threads, work=self.decode_work
-            )
+            decoder = PlanDecoder(device, source, verify=verify)
+            numbers = indexes.astype(np.uint64)
+            return decode_to_host(decoder, numbers, offsets[indexes], out, self.num_threads, self.decode_work)
 
         shares = share_blocks(source.facts, source.uncompressed_sizes, self._devices, device)
         found = run_together([partial(decode_share, *share) for share in shares], self._threads)
@@ -232,23 +251,15 @@ class GpuAccelerator:
 
     def arrays(self, num_symbols: int) -> GpuText:
         """See Accelerator.arrays."""
-        _check_process(self._process)
+        check_process(self._process)
         return self._device
 
     def search(self, num_bytes: int) -> Sequence[GpuText]:
         """See Accelerator.search."""
-        _check_process(self._process)
+        check_process(self._process)
         return self._devices
 
     def resident_memory(self) -> GpuResidentMemory | None:
         """See Accelerator.resident_memory."""
-        _check_process(self._process)
+        check_process(self._process)
         return self._resident if self._resident.room else None
-
-
-def _check_process(process: int) -> None:
-    if os.getpid() != process:
-        raise EngineUnavailableError(
-            "the gpu engine cannot be used in a forked process, as CUDA does not work there: start processes by "
-            "spawn, or open the archive with engine='cpu'"
-        )

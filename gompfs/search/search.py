@@ -76,7 +76,7 @@ class ArchiveSearch:
         try:
             with _words_loading(archive):
                 self._search = Search(
-                    self._memory.reader() if devices else archive.blocks.reader,
+                    archive.blocks.reader,
                     matcher,
                     archive.file_rows(),
                     roots,

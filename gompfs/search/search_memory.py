@@ -10,14 +10,12 @@ from gompfs.forks import call_in_child
 from gompfs.light_types import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gompfs._native.blocks import BlockReader
-    from gompfs.archive.block_service import BlockService
     from gompfs.gpu.device.arrays import TextDevice
     from gompfs.search.gpu.text_on_device import TextOnDevice
 
 
 class SearchMemory:
-    """The text of an archive on devices, and a cache of decoded blocks. Thread-safe."""
+    """The text of an archive on devices. Thread-safe."""
 
     def __init__(self, archive: Archive) -> None:
         """For searches of `archive`."""
@@ -28,14 +26,7 @@ class SearchMemory:
     def _forget(self) -> None:
         """Called in a forked child, too, which cannot use the devices of its parent."""
         self._lock = threading.Lock()
-        self._blocks: BlockService | None = None
         self._texts: list[TextOnDevice] = []
-
-    def reader(self) -> BlockReader:
-        """Returns what decodes the few blocks of a large archive that a device has not excluded: the CPU does it."""
-        with self._lock:
-            self._blocks = self._blocks or self._archive.blocks_on_cpu()
-            return self._blocks.reader
 
     def texts(self, devices: Sequence[TextDevice]) -> list[TextOnDevice]:
         """Returns the blocks of the stream as text in the memory of devices, divided among them."""

@@ -193,6 +193,16 @@ std::optional<ReadFailure> decode_into(BlockReader& reader, std::uint64_t ino,
     return failure ? std::make_optional(failure) : std::nullopt;
 }
 
+std::optional<ReadFailure> decode_blocks(BlockReader& reader, std::uint64_t first,
+                                         const std::vector<std::uint32_t>& sizes,
+                                         const py::Buffer& out, unsigned num_threads) {
+    const BufferView view(out, PyBUF_WRITABLE);
+    const nb::gil_scoped_release release;
+    const ReadFailure failure =
+        reader.decode_blocks(first, sizes, view.mutable_bytes(), num_threads);
+    return failure ? std::make_optional(failure) : std::nullopt;
+}
+
 std::variant<Extents, ReadFailure> extents(BlockReader& reader, std::uint64_t ino) {
     std::shared_ptr<const FileLayout> file;
     const ReadFailure failure = [&] {
@@ -303,17 +313,22 @@ void bind_block_reader(nb::module_& module) {
              "Raises as `read` does.\n\n"
              "Without `use_source`, the function of `decode_with` decodes the blocks. If it fails, "
              "`out` has arbitrary bytes.")
+        .def("decode_blocks", &gompfs::decode_blocks, "first"_a, "sizes"_a, "out"_a,
+             "num_threads"_a,
+             "Decodes blocks from `first` on, of these sizes, into `out`, without using the "
+             "cache.\n\n"
+             "Returns why it failed, if so. `read_from` must have been called. Raises ValueError "
+             "if `out` is too small, and OSError.")
         .def("extents", &gompfs::extents, "ino"_a,
              "Returns file_offset, stream_offset and size of the extents of a file, by "
              "file_offset.")
         .def("hash_files", &sha256_of_files, "files"_a, "num_threads"_a,
              "Returns the SHA-256 of each file, or why it cannot be read.\n\n"
              "`files` are pairs of an inode number and a size, in the order of the stream.")
-        .def(
-            "load", &BlockReader::load, nb::call_guard<nb::gil_scoped_release>(), "numbers"_a,
-            "num_threads"_a, "use_source"_a,
-            "Decodes blocks that are neither cached nor claimed. Numbers must ascend. `use_source` "
-            "as in `decode_into`.")
+        .def("load", &BlockReader::load, nb::call_guard<nb::gil_scoped_release>(), "numbers"_a,
+             "num_threads"_a, "use_source"_a,
+             "Decodes blocks that are neither cached nor claimed, and returns how many there were. "
+             "Numbers must ascend. `use_source` as in `decode_into`.")
         // Tests need these, to take the parts of several threads, of read-ahead and of the index:
         // claim, insert, give_up, wait, note, add_columns, add_file and knows.
         .def(

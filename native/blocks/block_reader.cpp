@@ -243,24 +243,24 @@ std::vector<LoadedBlock> BlockReader::decode_claimed(Claims& claims) {
     return loaded;
 }
 
-void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_threads,
-                       bool use_source) {
+std::uint64_t BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_threads,
+                                bool use_source) {
     const std::shared_ptr<BlockSource> source = this->source();
     if (source && use_source) {
-        load_from(*source, numbers, num_threads);
-    } else if (decoder_) {
-        Claims claims(cache);
-        for (const std::uint64_t number : numbers) {
-            claims.claim(number);
-        }
-        if (!claims.numbers().empty()) {
-            decode_claimed(claims);
-        }
+        return load_from(*source, numbers, num_threads);
     }
+    if (!decoder_) {
+        return 0;
+    }
+    Claims claims(cache);
+    for (const std::uint64_t number : numbers) {
+        claims.claim(number);
+    }
+    return claims.numbers().empty() ? 0 : decode_claimed(claims).size();
 }
 
-void BlockReader::load_from(BlockSource& source, const std::vector<std::uint64_t>& numbers,
-                            unsigned num_threads) {
+std::uint64_t BlockReader::load_from(BlockSource& source, const std::vector<std::uint64_t>& numbers,
+                                     unsigned num_threads) {
     std::vector<BlockRange> runs;
     for (const std::uint64_t number : numbers) {
         if (!runs.empty() && number == runs.back().end &&
@@ -270,10 +270,13 @@ void BlockReader::load_from(BlockSource& source, const std::vector<std::uint64_t
             runs.push_back({number, number + 1});
         }
     }
+    std::atomic<std::uint64_t> num_loaded = 0;
     parallel_for(runs.size(), num_threads, [&](std::size_t index) {
         try {
             for (auto [first, end] = runs[index]; first < end;) {
-                first += std::max<std::size_t>(source.load(cache, first, end).size(), 1);
+                const std::size_t count = source.load(cache, first, end).size();
+                num_loaded.fetch_add(count, std::memory_order_relaxed);
+                first += std::max<std::size_t>(count, 1);
             }
         } catch (const std::bad_alloc&) {
             // A reader that asks for these blocks meets the same error and reports it.
@@ -281,6 +284,7 @@ void BlockReader::load_from(BlockSource& source, const std::vector<std::uint64_t
             // The same.
         }
     });
+    return num_loaded;
 }
 
 ReadFailure BlockReader::decode_into(std::uint64_t ino, std::uint64_t file_offset, MutableBytes out,

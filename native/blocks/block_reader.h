@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -73,6 +74,13 @@ class BlockReader {
     ReadFailure decode_into(std::uint64_t ino, std::uint64_t file_offset, MutableBytes out,
                             unsigned num_threads, bool use_source);
 
+    // Decodes blocks from `first` on, of these sizes, into `out`, one after another; on several
+    // threads, by the source, which must be there, without using the cache. After a failure, `out`
+    // holds arbitrary bytes. Throws std::invalid_argument if `out` is too small, std::bad_alloc and
+    // std::system_error.
+    ReadFailure decode_blocks(std::uint64_t first, std::span<const std::uint32_t> sizes,
+                              MutableBytes out, unsigned num_threads);
+
     // Decodes the ranges of a plan, whose pieces were found, into `out`, which has their size; on
     // several threads, without using the cache. Each block is decoded once. After a failure, `out`
     // holds arbitrary bytes. Throws as decode_into does.
@@ -85,9 +93,10 @@ class BlockReader {
     // Stops decoding, both ahead and for reads. The archive is closed once no thread uses it.
     void close();
 
-    // Decodes the given blocks that are neither cached nor claimed, on several threads. Numbers
-    // must ascend. `use_source` as in decode_into.
-    void load(const std::vector<std::uint64_t>& numbers, unsigned num_threads, bool use_source);
+    // Decodes the given blocks that are neither cached nor claimed, on several threads, and returns
+    // how many there were. Numbers must ascend. `use_source` as in decode_into.
+    std::uint64_t load(const std::vector<std::uint64_t>& numbers, unsigned num_threads,
+                       bool use_source);
 
     // What decodes blocks; nullptr if it is a BlockDecoder.
     std::shared_ptr<BlockSource> source();
@@ -111,8 +120,8 @@ class BlockReader {
     std::vector<LoadedBlock> decode_around(std::uint64_t number, std::uint64_t end,
                                            std::int64_t ahead);
     std::vector<LoadedBlock> decode_claimed(Claims& claims);
-    void load_from(BlockSource& source, const std::vector<std::uint64_t>& numbers,
-                   unsigned num_threads);
+    std::uint64_t load_from(BlockSource& source, const std::vector<std::uint64_t>& numbers,
+                            unsigned num_threads);
     ReadFailure decode_range(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads,
                              bool use_source);
     ReadFailure decode_pieces(BlockSource& source, const RangePlan& plan, MutableBytes out,

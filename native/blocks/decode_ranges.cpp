@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
@@ -57,6 +58,43 @@ class PiecesInOutput {
 };
 
 }  // namespace
+
+ReadFailure BlockReader::decode_blocks(std::uint64_t first, std::span<const std::uint32_t> sizes,
+                                       MutableBytes out, unsigned num_threads) {
+    std::vector<std::uint64_t> numbers(sizes.size()), offsets(sizes.size());
+    std::iota(numbers.begin(), numbers.end(), first);
+    std::exclusive_scan(sizes.begin(), sizes.end(), offsets.begin(), std::uint64_t{0});
+    if (first + sizes.size() > num_blocks_ ||
+        (!sizes.empty() && offsets.back() + sizes.back() > out.size())) {
+        throw std::invalid_argument("there are not as many blocks, or the output is too small");
+    }
+    const std::shared_ptr<BlockSource> source = this->source();
+    if (!source) {
+        throw std::invalid_argument("there is no source");
+    }
+    const std::size_t group = source->max_run();
+    FirstProblem problem;
+    parallel_for((numbers.size() + group - 1) / group, num_threads, [&](std::size_t index) {
+        if (problem.is_set()) {
+            return;
+        }
+        const std::size_t begin = index * group;
+        const std::size_t count = std::min(group, numbers.size() - begin);
+        problem.watch([&] {
+            return source->decode_each(
+                std::span(numbers).subspan(begin, count),
+                [&](std::size_t block, std::size_t size) {
+                    return out.subspan(offsets[begin + block], size);
+                },
+                [&](std::size_t block, Bytes content) {
+                    return content.size() == sizes[begin + block]
+                               ? ReadFailure{}
+                               : ReadFailure{Reason::outside_segment, numbers[begin + block]};
+                });
+        });
+    });
+    return problem.get();
+}
 
 ReadFailure BlockReader::decode_ranges(const RangePlan& plan, MutableBytes out,
                                        unsigned num_threads, bool use_source) {

@@ -1,7 +1,9 @@
 // Implements the recognition of sequential readers; see sequential_readers.h.
 //
 // The amount decoded ahead starts with 4 blocks and doubles with each read that goes on, up to
-// max_ahead and to a reader's share of half the cache. New blocks are requested only when at least
+// max_ahead and to a reader's share of half the cache. Readers that did not read lately have no
+// share: they have ended, or were never there, since requests that arrive out of order look like
+// several readers. New blocks are requested only when at least
 // half of that amount is missing, so that they are decoded in large batches. A reader that turns
 // around starts again with 0 blocks ahead.
 #include "blocks/sequential_readers.h"
@@ -17,6 +19,7 @@ namespace {
 constexpr std::size_t kMaxReaders = 16;
 constexpr std::uint64_t kFirstAhead = 4;
 constexpr std::size_t kMaxSkipped = 8;
+constexpr std::uint64_t kLately = 64;  // reads
 
 // Whether a reader that read `last` continues with `next`. A block that was read in part may be
 // read again.
@@ -31,7 +34,8 @@ bool goes_on(const BlockRange& last, const BlockRange& next, bool backwards) {
 std::int64_t SequentialReaders::note(const BlockRange& range, std::uint64_t max_ahead,
                                      std::vector<std::uint64_t>& wanted) {
     Reader reader = take(range);
-    const std::uint64_t most = std::min(max_ahead, capacity_ / (2 * (readers_.size() + 1)));
+    reader.time = ++time_;
+    const std::uint64_t most = std::min(max_ahead, share());
     if (reader.backwards ? range.first < reader.last.first : range.end > reader.last.end) {
         reader.ahead = std::max(2 * reader.ahead, kFirstAhead);
     }
@@ -51,6 +55,13 @@ std::int64_t SequentialReaders::note(const BlockRange& range, std::uint64_t max_
     return backwards ? -ahead : ahead;
 }
 
+// Returns how many blocks of the cache one more reader may have, beside those that read lately.
+std::uint64_t SequentialReaders::share() const {
+    const auto is_active = [&](const Reader& reader) { return reader.time + kLately >= time_; };
+    const auto num_others = std::count_if(readers_.begin(), readers_.end(), is_active);
+    return capacity_ / (2 * (static_cast<std::uint64_t>(num_others) + 1));
+}
+
 // Finds the reader that this range continues: directly, or leaving a gap that may be read later, or
 // after a change of direction. Otherwise starts a new one.
 SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
@@ -67,9 +78,9 @@ SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
     if (auto found = take_if(
             [&](const Reader& reader) { return goes_on(reader.last, range, !reader.backwards); })) {
         const bool backwards = !found->backwards;
-        return {found->last, backwards, 0, backwards ? range.first : range.end, {}};
+        return {found->last, 0, backwards, 0, backwards ? range.first : range.end, {}};
     }
-    return {range, false, 0, range.end, {}};
+    return {range, 0, false, 0, range.end, {}};
 }
 
 template <typename Predicate>

@@ -40,6 +40,7 @@ class SequentialReaders {
     // the end of the requested range, or its first block for a backward reader.
     struct Reader {
         BlockRange last;
+        std::uint64_t time;  // of its last read, see time_
         bool backwards;
         std::uint64_t ahead;
         std::uint64_t requested;
@@ -55,9 +56,11 @@ class SequentialReaders {
     template <typename Predicate>
     std::optional<Reader> take_if(Predicate&& predicate);
     void want(Reader& reader, std::vector<std::uint64_t>& wanted) const;
+    std::uint64_t share() const;
 
     const std::uint64_t num_blocks_;
     std::uint64_t capacity_;     // of the cache, in blocks
+    std::uint64_t time_ = 0;     // counts reads
     std::list<Reader> readers_;  // the latest last
 };
 

@@ -27,7 +27,8 @@ from range_server import serving
 
 import gompfs
 from gompfs.archive import Archive
-from gompfs.engine.auto import AutoEngine, Cost
+from gompfs.engine import auto
+from gompfs.engine.auto import AutoEngine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.files import ArchiveFiles
 from gompfs.filesystem import GompfsFileSystem
@@ -318,18 +319,24 @@ class _Gpu(CpuEngine):
 
     name = "gpu"
 
-    def decode_blocks(self, *arguments: Any, **options: Any) -> Any:
+    def __init__(self, cpu: CpuEngine) -> None:
+        super().__init__()
+        self.decode_work |= cpu.decode_work
+
+    def archive_decoder(self, *arguments: Any, **options: Any) -> Any:
         raise AssertionError("CUDA in a child")
 
 
-def test_a_gpu_started_by_auto_is_not_used_in_children(sound_archive: Path, contents: dict[str, bytes]) -> None:
+def test_a_gpu_started_by_auto_is_not_used_in_children(
+    sound_archive: Path, contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "_LEAST_GPU_BYTES", 0)
     engine = AutoEngine()
     engine._is_started = True
-    engine._gpu = _Gpu()
-    engine._costs = {"gpu": Cost(0, 0), "cpu": Cost(1, 1)}
+    engine._gpu = _Gpu(engine._cpu)
     with ArchiveFiles(Archive(sound_archive, engine=engine)) as files:
         with pytest.raises(AssertionError, match="CUDA in a child"):
-            files.read("big/noise")
+            files.archive.stored.decode_stream([0])
         answer = run_in_child(
             lambda: (
                 *(wrong_files(files, contents, [*contents]), engine.name, engine.reason),
@@ -346,12 +353,12 @@ def test_the_gpu_engine_refuses_to_work_in_a_child(sound_archive: Path, contents
         assert wrong_files(files, contents, [*contents]) == []
         with readers(reader_of(files, contents)):
             for _ in range(NUM_FORKS):
-                answer = run_in_child(lambda: files.read("big/noise"))
+                answer = run_in_child(lambda: files.archive.engine.allocate(1 << 30))
                 assert answer.splitlines()[-1].endswith(
-                    "EngineUnavailableError: big/noise: the gpu engine cannot be used in a forked process, as CUDA "
+                    "EngineUnavailableError: the gpu engine cannot be used in a forked process, as CUDA "
                     "does not work there: start processes by spawn, or open the archive with engine='cpu'"
                 )
-                assert run_in_child(lambda: files.listdir("small/deep")) == "['deeper']"
+                assert run_in_child(lambda: wrong_files(files, contents, [*contents])) == "[]", "single blocks"
                 assert run_in_child(lambda: _Opened(str(sound_archive), contents)("big/text")) == "True"
     with gompfs.open(sound_archive, engine="auto") as files:
         engine = files.archive.engine

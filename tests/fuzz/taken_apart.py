@@ -69,7 +69,15 @@ class BytesFile:
     def read(self, size: int, archive_offset: int) -> bytes:
         return self._content[archive_offset : archive_offset + size]
 
-    def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
+    def read_into(self, buffer: memoryview, archive_offset: int) -> int:
+        found = self.read(len(buffer), archive_offset)
+        buffer[: len(found)] = found
+        return len(found)
+
+    def announce(self, ranges: Iterable[tuple[int, int]], *, are_all: bool = True) -> None:
+        pass
+
+    def close(self) -> None:
         pass
 
 

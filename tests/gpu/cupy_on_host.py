@@ -36,7 +36,8 @@ class HostArray(np.ndarray):
 
     @property
     def data(self) -> Any:
-        return SimpleNamespace(ptr=self.ctypes.data)
+        address = self.ctypes.data
+        return SimpleNamespace(ptr=address, memset_async=lambda value, size, _: ctypes.memset(address, value, size))
 
     def set(self, array: NDArray[Any], stream: object = None) -> None:
         assert self.nbytes == array.nbytes
@@ -77,7 +78,7 @@ class Stream:
 class Event:
     """See cupy.cuda.Event."""
 
-    def __init__(self, disable_timing: bool = False) -> None:
+    def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
         self.is_recorded = False
         self.recorded_at = 0.0
 
@@ -118,7 +119,7 @@ def module() -> ModuleType:
     )  # fmt: skip
     cupy.cuda = SimpleNamespace(
         Device=HostDeviceContext, Stream=Stream, Event=Event, ExternalStream=lambda _address: Stream(),
-        get_current_stream=lambda _number: Stream(), memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+        get_current_stream=lambda _number=-1: Stream(), memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         alloc_pinned_memory=bytearray, stream=SimpleNamespace(Stream=Stream), using_allocator=lambda _: nullcontext(),
     )  # fmt: skip
     return cupy

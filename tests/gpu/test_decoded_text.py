@@ -65,7 +65,7 @@ def decode_all(path: Path, text: Any, step: int = 1, times: int = 1) -> list[tup
     """Returns the contents of every `step`th block and the statuses, for each of some times."""
     results = []
     with Archive(path, engine=select_engine("cpu")) as opened, text:
-        source = ArchiveSource(opened, 2)
+        source = ArchiveSource(opened.stored, 2)
         decoder = text.decoder(source)
         numbers = np.arange(0, opened.num_blocks, step, dtype=np.uint64)
         sizes = source.uncompressed_sizes[numbers].tolist()

@@ -144,12 +144,12 @@ def test_the_cpu_decodes_small_batches(use_gpus: UseGpus) -> None:
     engine.least_decoded = size + 1
     for given in (blocks, damaged(blocks)):
         assert decode(engine, given, sizes_of(blocks)) == decode(CpuEngine(), given, sizes_of(blocks))
-    assert not engine.opens_heads(size)
+    assert engine.decodes_on_cpu(size)
     assert (gpu.launches, gpu.pinned) == ({}, 0)
     assert [engine.decode_work[name].num_bytes for name in ("cpu", "gpu")] == [2 * size, 0]
     engine.least_decoded = size
     assert decode(engine, blocks, sizes_of(blocks)) == decode(CpuEngine(), blocks, sizes_of(blocks))
-    assert engine.opens_heads(size)
+    assert not engine.decodes_on_cpu(size)
     assert (gpu.launches, engine.decode_work["gpu"].num_bytes) == ({"decode_byte": 1}, size)
     engine.least_decoded = 8 << 20
     assert "the CPU decodes batches below 8 MiB" in engine.reason

@@ -169,11 +169,14 @@ def test_an_archive_that_must_be_resident_and_does_not_fit(gpu: Engine) -> None:
         select_engine("gpu", gpu=GpuOptions(resident="on", archive_size=1 << 40))
 
 
-def test_auto_measures_and_reports_its_choice(cpu: Engine) -> None:
+def test_auto_tries_the_gpu_and_reports_its_choice(cpu: Engine) -> None:
     auto = AutoEngine(options=GpuOptions())
     assert "the CPU; a GPU is started" in auto.reason
     auto.start_gpu()
-    assert re.search(r"auto: the (CPU|GPU) for .*CPU [\d.]+ GB/s, GPU [\d.]+ GB/s", auto.reason)
+    assert "the CPU; batches of 8 MiB and more are tried on the GPU" in auto.reason
+    for on_cpu in (True, *[False] * 4):
+        auto.note_batch(16 << 20, 0.01 if on_cpu else 0.005, on_cpu=on_cpu)
+    assert re.search(r"auto: the GPU for batches of 8 MiB .*CPU 1.7 GB/s, the GPU 3.4 GB/s", auto.reason)
     blocks = all_blocks(Codec.GOMPRESSO_BIT)
     assert decode(auto, blocks * 20, total(blocks) * 20) == decode(cpu, blocks * 20, total(blocks) * 20)
 

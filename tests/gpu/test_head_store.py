@@ -26,6 +26,7 @@ class Memory:
     def __init__(self) -> None:
         self.uploads = 0
         self.is_full = self.is_full_for_workspace = False
+        self.waits = 0  # for kernels that read heads
         self.opened: list[int] = []  # how many heads at once
         self.contents: dict[int, NDArray[np.uint8]] = {}
         self.expected: dict[bytes, NDArray[np.uint8] | None] = {}  # by payload
@@ -40,6 +41,13 @@ class Memory:
         head = self.allocate_head(packed.nbytes)
         self.contents[head.data.ptr] = packed
         return head
+
+    def reserve(self, size: int) -> None:
+        if self.is_full:
+            raise MemoryError
+
+    def wait_for_readers(self) -> None:
+        self.waits += 1
 
     def pinned_payloads(self, size: int) -> NDArray[np.uint8]:
         return np.full(size, 0xEE, np.uint8)
@@ -118,8 +126,9 @@ def test_the_least_recently_used_head_is_dropped(tables: list[SymbolTable]) -> N
     store = HeadStore(3 * size, memory)
     assert addresses_of(store, tables[:3]) == [1000, 2000, 3000]
     assert addresses_of(store, [tables[0], tables[0], tables[2]]) == [1000, 1000, 3000]
-    assert memory.uploads == 3
+    assert (memory.uploads, memory.waits) == (3, 0)
     assert addresses_of(store, [tables[3]]) == [4000], "instead of the second one"
+    assert memory.waits == 1
     assert addresses_of(store, [tables[0], tables[2], tables[3]]) == [1000, 3000, 4000]
     assert addresses_of(store, [tables[1]]) == [5000], "instead of the first one"
     assert store.num_bytes == 3 * size

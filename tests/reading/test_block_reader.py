@@ -343,6 +343,15 @@ def test_readers_share_the_cache() -> None:
     assert ahead == [160 // (2 * 8)] * 8
 
 
+def test_readers_that_have_ended_have_no_share() -> None:
+    reader = BlockReader(100_000, BLOCK_SIZE, 160)
+    for start in range(10_000, 80_000, 10_000):
+        note(reader, start)
+    ahead = [note(reader, step) for step in range(100)]
+    assert max(ahead[:50]) == 160 // (2 * 8)
+    assert ahead[-1] == 64, "all that it may have"
+
+
 def test_closing_wakes_waiting_threads() -> None:
     reader = BlockReader(10, BLOCK_SIZE, 10)
     thread = threading.Thread(target=reader.wait_ahead)

@@ -81,10 +81,10 @@ def test_files_that_are_not_there_are_forwarded(archive_path: Path) -> None:
             assert device.ask(read(node, 10)) == b"forwarded"
 
 
-def test_another_engine_decodes_for_threads_of_the_mount(archive_path: Path, tree: Path) -> None:
+def test_the_cpu_decodes_single_blocks_for_threads_of_the_mount(archive_path: Path, tree: Path) -> None:
     with Archive(archive_path, engine=HeadEngine()) as archive:
         ino = archive.resolve("07").ino
         with closing(Device(archive.blocks.reader)) as device:
             assert device.ask(read(ino, 4096)) == reply((tree / "07").read_bytes()[:4096])
             assert device.forwarded == []
-            assert archive.engine.decode_work["heads"].num_blocks > 0
+            assert archive.engine.decode_work["cpu"].num_blocks > 0

@@ -21,6 +21,7 @@ from tools.experiments.run import Settings, run_experiments
 from .arrays import ARCHIVES, measure_arrays
 from .compress import DEVICES, measure_compress
 from .decode import measure_decode
+from .engine_mounts import measure_engine_mounts
 from .epoch import measure_epoch
 from .many_files import measure_files
 from .many_versions import measure_versions
@@ -375,6 +376,17 @@ def scan(archive: Path, rounds: int, json_path: Path | None) -> None:
 
     engine = select_engine("gpu", gpu=GpuOptions(archive_size=archive.stat().st_size))
     finish([measure_scan(archive, engine, rounds)], json_path)
+
+
+@bench.command("engine-mounts")
+@click.argument("archive", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--cores", multiple=True, default=(1, 2, 16), show_default=True, type=click.IntRange(1), help="Cores.")
+@rounds_option(3)
+@json_option
+def engine_mounts(archive: Path, cores: tuple[int, ...], rounds: int, json_path: Path | None) -> None:
+    """Speed of reads through a mount of ARCHIVE with the CPU, a GPU and `auto`, on some numbers of cores."""
+    require_gpu()
+    finish([measure_engine_mounts(archive.resolve(), cores, rounds)], json_path)
 
 
 @bench.command()

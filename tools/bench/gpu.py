@@ -9,7 +9,6 @@ from pathlib import Path
 import cupy
 
 from gompfs.codec import Codec, CodecOptions
-from gompfs.engine.auto import AutoEngine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.engine.gpu import GpuEngine
 from gompfs.options import GpuOptions
@@ -118,10 +117,8 @@ def _measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> Report
 
 def _measure_latency(sample: Sample, gpu: GpuEngine) -> Report:
     """Measures one batch of blocks after another, from host memory, as a mount requests them."""
-    auto = AutoEngine()
     blocks = [block.data for block in gpu.encode_blocks(sample.content, sample.block_size, CodecOptions())]
-    auto.start_gpu()
-    engines = (("auto", auto), ("CPU alone", CpuEngine()), ("GPU alone", gpu))
+    engines = (("CPU alone", CpuEngine()), ("GPU alone", gpu))
     report = Report(
         f"{sample.name}: microseconds for a batch of gompresso-bit -6, host to host, medians of {_BATCHES}",
         [label for label, _ in engines],
@@ -134,5 +131,5 @@ def _measure_latency(sample: Sample, gpu: GpuEngine) -> Report:
             seconds = time_on_host(lambda: engine.decode_blocks(next(batches), out), _BATCHES)  # noqa: B023
             row.append(seconds * 1e6)
         report.add(f"{count * sample.block_size} bytes", *row)
-    report.notes.append(f"{describe_device()}. {auto.reason}.")
+    report.notes.append(f"{describe_device()}.")
     return report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -33,6 +33,14 @@ class StoredBlocks(Protocol):
     """The compressed blocks of an archive: gompfs.archive.stored_blocks.StoredBlocks."""
 
     @property
+    def segments(self) -> Sequence[Segment]:
+        """All segments, in order."""
+
+    @property
+    def block_size(self) -> int:
+        """The size of a block."""
+
+    @property
     def heads(self) -> PartHeads:
         """The opener of heads on the host."""
 
@@ -47,36 +55,16 @@ class StoredBlocks(Protocol):
         """Returns the compressed blocks with these ascending numbers. Nothing in them is checked."""
 
 
-class StoredArchive(Protocol):
-    """An archive: gompfs.archive.Archive."""
-
-    @property
-    def segments(self) -> Iterable[Segment]:
-        """All segments, in order."""
-
-    @property
-    def stored(self) -> StoredBlocks:
-        """The compressed blocks."""
-
-    @property
-    def num_blocks(self) -> int:
-        """The number of blocks of the stream."""
-
-    @property
-    def block_size(self) -> int:
-        """The size of a block."""
-
-
 class ArchiveSource:
     """See BlockSource: the blocks of an archive's stream. Thread-safe."""
 
     facts = None
 
-    def __init__(self, archive: StoredArchive, num_threads: int) -> None:
-        """Reads blocks from the file of `archive` on up to `num_threads` threads."""
-        self._archive = archive
+    def __init__(self, stored: StoredBlocks, num_threads: int) -> None:
+        """Reads blocks from the file of an archive on up to `num_threads` threads."""
+        self._stored = stored
         self._num_threads = num_threads
-        tables = [segment.blocks for segment in archive.segments]
+        tables = [segment.blocks for segment in stored.segments]
         self._archive_offsets = _column([each.archive_offsets for each in tables], np.uint64)
         self.compressed_sizes = _column([each.compressed_sizes for each in tables], np.uint32)
         self.uncompressed_sizes = _column([each.uncompressed_sizes for each in tables], np.uint32)
@@ -85,11 +73,11 @@ class ArchiveSource:
 
     def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
         """Returns the first block of each part that needs something, what each block needs, and `parts`."""
-        block_size = self._archive.block_size
-        supplements = np.zeros(self._archive.num_blocks, np.uint8)
-        parts = np.full(self._archive.num_blocks, -1, np.int64)
+        block_size, num_blocks = self._stored.block_size, self.uncompressed_sizes.size
+        supplements = np.zeros(num_blocks, np.uint8)
+        parts = np.full(num_blocks, -1, np.int64)
         starts: list[int] = []
-        for segment in self._archive.segments:
+        for segment in self._stored.segments:
             ranges = segment.part_ranges(block_size)
             for (begin, end), kind, head_size in zip(
                 ranges, segment.parts.kinds, segment.parts.head_sizes, strict=True
@@ -106,10 +94,10 @@ class ArchiveSource:
         self, numbers: NDArray[np.uint64], targets: NDArray[np.uint64], out: memoryview
     ) -> Callable[[], NDArray[np.void]]:
         """See BlockSource.begin_staging."""
-        file = self._archive.stored.open_for_native()
+        file = self._stored.open_for_native()
         indexes = numbers.view(np.int64)
         staging = BlockStaging(
-            file if isinstance(file, int) else self._archive.stored.read_compressed(numbers.tolist()),
+            file if isinstance(file, int) else self._stored.read_compressed(numbers.tolist()),
             self._archive_offsets.take(indexes), self.compressed_sizes.take(indexes),
             self.uncompressed_sizes.take(indexes), self._supplements.take(indexes), targets, out, self._num_threads,
         )  # fmt: skip
@@ -128,15 +116,15 @@ class ArchiveSource:
         return BlockSymbols([symbols for symbols, _ in found], indexes, statuses)
 
     def _symbols_of(self, block: int) -> tuple[SymbolTable | StoredHead | None, BlockStatus]:
-        segment = next(each for each in reversed([*self._archive.segments]) if each.first_block <= block)
-        (symbols,), (status,) = self._archive.stored.stored_heads[segment.number].find([block])
+        segment = next(each for each in reversed(self._stored.segments) if each.first_block <= block)
+        (symbols,), (status,) = self._stored.stored_heads[segment.number].find([block])
         return symbols, status
 
     def decode(self, numbers: NDArray[np.uint64], out: memoryview, *, verify: bool) -> Sequence[BlockStatus]:
         """See BlockSource.decode."""
         wanted = numbers.tolist()
-        blocks = self._archive.stored.read_compressed(wanted)
-        symbols, statuses = self._archive.stored.heads.open(wanted)
+        blocks = self._stored.read_compressed(wanted)
+        symbols, statuses = self._stored.heads.open(wanted)
         sizes = self.uncompressed_sizes[numbers].tolist()
         decoded = decode_on_host(blocks, out, sizes, symbols, verify=verify, num_threads=self._num_threads)
         return [BlockStatus(of_head) or of_block for of_head, of_block in zip(statuses, decoded, strict=True)]

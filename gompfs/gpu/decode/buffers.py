@@ -19,29 +19,27 @@ from gompfs.gpu.decode.plan_decoder import Decoding, PlanDecoder
 
 
 def decode_to_host(
-    device: Device,
-    source: BufferSource,
-    indexes: NDArray[np.intp],
+    decoder: PlanDecoder,
+    numbers: NDArray[np.uint64],
+    offsets: NDArray[np.uint64],
     out: memoryview,
-    *,
-    verify: bool,
     num_threads: int,
     work: Mapping[str, DecodeWork],
 ) -> NDArray[np.uint8]:
-    """Decodes some blocks of a source into `out`, where each block has its offset after all blocks before it.
+    """Decodes the blocks `numbers` of a decoder's source, which ascend, to `offsets` in `out`.
 
     Returns a BlockStatus for each of them. The contents of damaged blocks are undefined. Waits until all is done.
+    `num_threads` threads copy what cannot go there directly.
     """
-    offsets = np.cumsum(source.uncompressed_sizes, dtype=np.uint64) - source.uncompressed_sizes
-    sizes = source.uncompressed_sizes[indexes]
+    device = decoder.device
+    sizes = decoder.source.uncompressed_sizes.take(numbers.view(np.int64))
     targets, _ = lay_out(sizes, OUTPUT_ALIGNMENT)
     plan = WholeBlocks(sizes, targets)
     with cupy.cuda.Device(device.number):
-        output = HostOutput(out, offsets[indexes], sizes, targets, num_threads)
+        output = HostOutput(out, offsets, sizes, targets, num_threads)
 
     def run() -> Decoding:
-        decoder = PlanDecoder(device, source, verify=verify)
-        decoding = decoder.decode(plan, indexes.astype(np.uint64), output, device.stream)
+        decoding = decoder.decode(plan, numbers, output, device.stream)
         try:
             decoding.wait()
         except BaseException:
@@ -49,7 +47,7 @@ def decode_to_host(
             raise
         return decoding
 
-    return count_work(work, run, indexes.size, int(sizes.sum())).statuses
+    return count_work(work, run, numbers.size, int(sizes.sum())).statuses
 
 
 def decode_to_array(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.gpu.decode.head_store import HeadTask
-from gompfs.gpu.device.cuda import PADDING, load_kernel, pinned_array
+from gompfs.gpu.device.cuda import PADDING, clear, load_kernel, pinned_array
 from gompfs.gpu.device.kernel_sources import SHARED_BYTES
 
 _KERNEL = "codec/open_heads"
@@ -36,11 +36,19 @@ class HeadOpener:
         self._pinned = np.zeros(0, np.uint8)
         self._workspace = cupy.empty(0, cupy.uint8)
 
+    def wait_for_readers(self) -> None:
+        """See HeadDevice."""
+        self._synchronize()
+
     def pinned_payloads(self, size: int) -> NDArray[np.uint8]:
         """See HeadDevice."""
         if self._pinned.size < size:
             self._pinned = pinned_array(size)
         return self._pinned[:size]
+
+    def reserve(self, size: int) -> None:
+        """See HeadDevice. CuPy keeps the memory for allocations on the same stream, and cuts it."""
+        cupy.empty(size, cupy.uint8)
 
     def allocate_head(self, size: int) -> cupy.ndarray:
         """See HeadDevice."""
@@ -48,7 +56,6 @@ class HeadOpener:
 
     def upload_head(self, packed: NDArray[np.uint8]) -> cupy.ndarray:
         """See HeadDevice."""
-        self._synchronize()  # no kernel reads the memory any more, even if a batch before has failed
         head = cupy.empty(packed.size, cupy.uint8)
         head.set(packed)
         cupy.cuda.get_current_stream().synchronize()
@@ -56,9 +63,9 @@ class HeadOpener:
 
     def open_heads(self, payloads: NDArray[np.uint8], tasks: Collection[HeadTask]) -> NDArray[np.uint8]:
         """See HeadDevice."""
-        self._synchronize()  # see upload_head
+        stream = cupy.cuda.get_current_stream()
         on_device = cupy.empty(payloads.size + PADDING, cupy.uint8)
-        on_device[: payloads.size].set(payloads)
+        on_device[: payloads.size].set(payloads, stream)
         batch = self.prepare(on_device, tasks)
         batch.launch()
         return batch.statuses()
@@ -127,11 +134,12 @@ class HeadBatch:
         self._payloads = payloads  # the kernel reads them
         self._records = cupy.asarray(records.view(np.uint8))
         self._statuses = cupy.empty(len(records), cupy.uint8)
-        self._counters = cupy.zeros(len(rounds), cupy.uint32)
+        self._counters = cupy.empty(len(rounds), cupy.uint32)
+        self._done = cupy.cuda.Event(block=True, disable_timing=True)  # a thread that waits leaves its core to others
 
     def launch(self) -> None:
         """Queues the opening of the heads on the current stream."""
-        self._counters.fill(0)
+        clear(self._counters)
         for number, (first, count) in enumerate(self._rounds):
             arguments = (
                 self._records[first * _TASK.itemsize :], self._statuses[first:], self._counters[number:],
@@ -142,5 +150,7 @@ class HeadBatch:
 
     def statuses(self) -> NDArray[np.uint8]:
         """Waits, and returns a BlockStatus for each head."""
+        self._done.record()
+        self._done.synchronize()
         statuses: NDArray[np.uint8] = self._statuses.get()
         return statuses

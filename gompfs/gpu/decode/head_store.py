@@ -9,7 +9,8 @@ stores them, many at once, and the device opens them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gompfs.codec.stored_head import Tokens
 
 PAYLOAD_ALIGNMENT = 16
+_ALLOCATION_UNIT = 512  # of CuPy
 _DICTIONARY_START = 16
 _DICTIONARY_PADDING = 256
 _WORDS_HEADER = np.dtype(
@@ -105,8 +107,14 @@ class HeadDevice(Protocol):
     def workspace_bytes(self) -> int:
         """The largest workspace that a head may need."""
 
+    def wait_for_readers(self) -> None:
+        """Waits until no kernel reads a head. Called before heads are dropped."""
+
     def pinned_payloads(self, size: int) -> NDArray[np.uint8]:
         """Returns host memory for the payloads of heads, valid until the next call."""
+
+    def reserve(self, size: int) -> None:
+        """Prepares many small allocations of `size` bytes in all, which take longer otherwise. Raises MemoryError."""
 
     def allocate_head(self, size: int) -> Array:
         """Returns device memory, possibly the memory of a head that was dropped. Raises MemoryError."""
@@ -165,6 +173,7 @@ class HeadStore:
         absent = [head for head in wanted.values() if isinstance(head, StoredHead) and head.number not in self._heads]
         payloads, prepared = self._prepare(absent)
         statuses = {number: each.status for number, each in prepared.items()}
+        self._reserve_memory([each.memory.packed_size for each in prepared.values() if each.memory is not None])
         addresses: dict[int, int] = {}
         tasks: dict[int, HeadTask] = {}
         held: set[int] = set()  # what must stay in the store until the end of the call
@@ -215,6 +224,13 @@ class HeadStore:
                 status = BlockStatus.BAD_PAYLOAD if memory is None else status
             prepared[head.number] = _Prepared(status, offset, payload_size, pool_size, memory)
         return payloads, prepared
+
+    def _reserve_memory(self, sizes: Sequence[int]) -> None:
+        """Has the device prepare memory for heads of these sizes, if there is space for all."""
+        size = sum(-(-each // _ALLOCATION_UNIT) * _ALLOCATION_UNIT for each in sizes)
+        if len(sizes) > 1 and self.num_bytes + size <= self._capacity:
+            with suppress(MemoryError):
+                self._device.reserve(size)
 
     def _reserve(self, head: StoredHead, prepared: _Prepared, held: set[int]) -> HeadTask | _Obstacle:
         """Returns the task that opens a head on the device. Adds the words of its segment to `held`."""
@@ -293,7 +309,9 @@ class HeadStore:
         self.num_bytes += array.nbytes
         return array
 
-    def _drop(self, numbers: Iterable[int]) -> None:
+    def _drop(self, numbers: Collection[int]) -> None:
+        if numbers:
+            self._device.wait_for_readers()
         for number in numbers:
             self.num_losses += 1
             self.num_bytes -= self._heads.pop(number).nbytes

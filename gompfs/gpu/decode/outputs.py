@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gompfs._native.gpu import copy_runs
 from gompfs.gpu.decode.slots import DecodeSlot
-from gompfs.gpu.device.cuda import PADDING, is_pinned
+from gompfs.gpu.device.cuda import PADDING, clear, is_pinned
 
 _HOST_SLICE_BYTES = 64 << 20  # the host takes as long to queue 32 MiB as the device to copy them
 _COPIED_SLICE_BYTES = 32 << 20  # each slot has pinned memory for one
@@ -64,7 +64,7 @@ class DeviceOutput:
         """See Output.begin."""
         with stream:
             for target, size in self._holes:
-                self._array[target : target + size].fill(0)
+                clear(self._array[target : target + size])
 
     def memory(self, slot: DecodeSlot, indexes: NDArray[np.intp]) -> tuple[cupy.ndarray, int]:
         """See Output.memory."""
@@ -130,11 +130,12 @@ class HostOutput:
     def _runs(
         self, indexes: NDArray[np.intp], base: int
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
-        """Returns runs of blocks that are adjacent both on the device and on the host.
+        """Returns runs of successive blocks of the plan that have the same distances on the device and on the host.
 
-        Columns in bytes: the offsets of the runs after `base`, their offsets on the host, and their sizes.
+        What lies between them, which belongs to no block, is copied, too. Columns in bytes: the offsets of the runs
+        after `base`, their offsets on the host, and their sizes.
         """
         starts, offsets, sizes = self._targets[indexes] - np.uint64(base), self._offsets[indexes], self._sizes[indexes]
-        breaks = (np.diff(starts) != sizes[:-1]) | (np.diff(offsets) != sizes[:-1])
-        firsts = np.append(0, np.flatnonzero(breaks) + 1)
-        return starts[firsts], offsets[firsts], np.add.reduceat(sizes, firsts)
+        breaks = np.flatnonzero((np.diff(indexes) != 1) | (np.diff(starts) != np.diff(offsets)))
+        firsts, lasts = np.append(0, breaks + 1), np.append(breaks, sizes.size - 1)
+        return starts[firsts], offsets[firsts], starts[lasts] + sizes[lasts] - starts[firsts]

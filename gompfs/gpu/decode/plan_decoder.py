@@ -90,7 +90,7 @@ class Decoding:
     def __init__(self, device: Device, num_blocks: int) -> None:
         """The blocks are decoded by `device`."""
         self._device = device
-        self.begun = cupy.cuda.Event(disable_timing=True)
+        self.begun = cupy.cuda.Event(block=True, disable_timing=True)
         """Recorded before any block is decoded."""
         self.statuses = np.zeros(num_blocks, np.uint8)
         self.num_on_host = self.bytes_on_host = 0
@@ -109,8 +109,8 @@ class PlanDecoder:
 
     def __init__(self, device: Device, source: BlockSource, *, verify: bool = False) -> None:
         """`verify` also compares decoded bytes with their checksums."""
-        self._device = device
-        self._source = source
+        self.device = device
+        self.source = source
         self._verify = verify
         num_blocks = source.uncompressed_sizes.size
         self._facts = np.zeros(num_blocks, FACTS)  # of payloads that stay in device memory
@@ -126,7 +126,7 @@ class PlanDecoder:
         `blocks` are their numbers in the source, ascending. Raises EngineUnavailableError if the device has too little
         memory.
         """
-        device = self._device
+        device = self.device
         pool = cupy.get_default_memory_pool()  # slots and stores live longer than the arrays of a caller
         with device.lock, cupy.cuda.Device(device.number), cupy.cuda.using_allocator(pool.malloc):
             while True:
@@ -158,7 +158,7 @@ class PlanDecoder:
         try:
             while waiting or begun:
                 while waiting and len(begun) <= _NUM_AHEAD:
-                    slot = next(self._device.turns)
+                    slot = next(self.device.turns)
                     used[slot] = None
                     begun.append(self._begin(slot, blocks, waiting.popleft()))
                 begun[0].slot.stream.wait_event(decoding.begun)
@@ -177,9 +177,9 @@ class PlanDecoder:
 
     def _find_resident(self, blocks: NDArray[np.uint64]) -> None:
         """Finds out which payloads that this decoder has found or uploaded are in device memory now."""
-        store = self._device.store
-        for slot in self._device.slots:
-            if slot.arriving is not None and blocks.size and slot.arriving.may_have(self._source, blocks):
+        store = self.device.store
+        for slot in self.device.slots:
+            if slot.arriving is not None and blocks.size and slot.arriving.may_have(self.source, blocks):
                 slot.settle()
         if self._num_cleared != store.num_cleared:
             self._num_cleared = store.num_cleared
@@ -190,9 +190,9 @@ class PlanDecoder:
         if not blocks.size:
             return []
         numbers = blocks.view(np.int64)
-        ends = np.cumsum(self._source.uncompressed_sizes.take(numbers), dtype=np.uint64)
+        ends = np.cumsum(self.source.uncompressed_sizes.take(numbers), dtype=np.uint64)
         has_absent = not self._payloads.take(numbers).all()
-        sizes = output.slice_sizes(self._device.slice_bytes, has_absent=has_absent)
+        sizes = output.slice_sizes(self.device.slice_bytes, has_absent=has_absent)
         # a block belongs to the slice that its first byte is in
         bounds = np.searchsorted(ends, slice_ends(int(ends[-1]), *sizes)[:-1]) + 1
         slices = np.split(np.arange(blocks.size), bounds)
@@ -204,19 +204,19 @@ class PlanDecoder:
         numbers = blocks.take(indexes)
         facts, payloads = self._facts.take(numbers.view(np.int64)), self._payloads.take(numbers.view(np.int64))
         absent = np.flatnonzero(payloads == 0)
-        if absent.size and self._source.facts is not None:
+        if absent.size and self.source.facts is not None:
             # slice by slice: meanwhile the device decodes the slices before
-            known = self._source.facts.take(numbers.take(absent).view(np.int64))
-            found = self._device.store.find(known)
+            known = self.source.facts.take(numbers.take(absent).view(np.int64))
+            found = self.device.store.find(known)
             facts.put(absent, known)
             payloads.put(absent, found)
             absent = absent[found == 0]
         staging = None
         if absent.size:
             missing = numbers.take(absent)
-            targets, size = lay_out(self._source.compressed_sizes.take(missing.view(np.int64)), PAYLOAD_ALIGNMENT)
+            targets, size = lay_out(self.source.compressed_sizes.take(missing.view(np.int64)), PAYLOAD_ALIGNMENT)
             pinned = slot.pinned("payloads", size)
-            wait = self._source.begin_staging(missing, targets, pinned.data)
+            wait = self.source.begin_staging(missing, targets, pinned.data)
             staging = _Staging(absent, targets, pinned, wait)
         return _Slice(slot, indexes, numbers, facts, payloads, staging)
 
@@ -258,13 +258,13 @@ class PlanDecoder:
 
             arriving = None
             if kept is not None and kept.numbers.size:
-                arriving = Arriving(self._source, int(kept.numbers[0]), int(kept.numbers[-1]))
+                arriving = Arriving(self.source, int(kept.numbers[0]), int(kept.numbers[-1]))
             each.slot.end_with(statuses, take, arriving)
         return left
 
     def _keep(self, kept: _Kept) -> None:
         """Notes payloads that have arrived in memory where they stay, unless they were dropped in the meantime."""
-        store = self._device.store
+        store = self.device.store
         if kept.num_cleared == store.num_cleared:
             self._facts.put(kept.numbers, kept.facts)
             self._payloads.put(kept.numbers, kept.payloads)
@@ -280,8 +280,8 @@ class PlanDecoder:
         absent, targets, pinned, wait = each.staging
         staged = wait()
         each.facts.put(absent, staged)
-        store, numbers = self._device.store, each.numbers.view(np.int64)
-        if self._source.facts is None and (found := store.find(staged)).all():  # another source may have them
+        store, numbers = self.device.store, each.numbers.view(np.int64)
+        if self.source.facts is None and (found := store.find(staged)).all():  # another source may have them
             each.payloads.put(absent, found)
             return _Kept(store.num_cleared, numbers[absent], staged, found)
         kept = store.reserve(pinned.size + PADDING)
@@ -300,9 +300,9 @@ class PlanDecoder:
         if each.staging is not None:
             each.staging.wait()  # the memory is used again
         facts = np.zeros(numbers.size, FACTS)
-        sizes = facts["uncompressed_size"] = self._source.uncompressed_sizes[numbers]
+        sizes = facts["uncompressed_size"] = self.source.uncompressed_sizes[numbers]
         pinned = slot.pinned("payloads", int(sizes.sum()))
-        facts["status"] = self._source.decode(numbers, pinned.data, verify=self._verify)
+        facts["status"] = self.source.decode(numbers, pinned.data, verify=self._verify)
         on_device = slot.device("payloads", pinned.size + PADDING)
         on_device[: pinned.size].set(pinned, slot.stream)
         payloads = np.cumsum(sizes, dtype=np.uint64) - sizes + np.uint64(on_device.data.ptr)
@@ -310,7 +310,7 @@ class PlanDecoder:
 
     def _queue_kernels(self, each: _Slice, columns: SliceColumns, output: Output) -> cupy.ndarray:
         """Queues the decoding of blocks and the copying of their pieces. Returns the statuses of the blocks."""
-        device, slot = self._device, each.slot
+        device, slot = self.device, each.slot
         array, base = output.memory(slot, each.indexes)
         content = array if output.in_place else slot.device("content", columns.content_size + PADDING)
         addresses, found = slot.upload_columns(columns, content, base)

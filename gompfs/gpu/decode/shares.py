@@ -38,3 +38,16 @@ def share_blocks(
             owners[left[run]] = number
     shares = ((device, np.flatnonzero(owners == number)) for number, device in enumerate(devices))
     return [(device, indexes) for device, indexes in shares if indexes.size]
+
+
+def share_stripes(numbers: NDArray[np.uint64], block_size: int, num_devices: int) -> list[tuple[int, NDArray[np.intp]]]:
+    """Divides a batch of an archive's blocks by their numbers. Returns the number of each device, and its indexes.
+
+    A block always belongs to the same device, so that its payload and the head of its part stay there. So do the
+    blocks of LEAST_SHARE bytes of the stream.
+    """
+    if num_devices == 1:
+        return [(0, np.arange(numbers.size))]
+    owners = numbers // np.uint64(max(LEAST_SHARE // block_size, 1)) % np.uint64(num_devices)
+    shares = ((number, np.flatnonzero(owners == number)) for number in range(num_devices))
+    return [(number, indexes) for number, indexes in shares if indexes.size]

@@ -36,7 +36,8 @@ class DecodeSlot(Slot):
 
     def __init__(self) -> None:
         super().__init__()
-        self._done = cupy.cuda.Event(disable_timing=True)
+        # `block`: a thread that waits leaves its core to others
+        self._done = cupy.cuda.Event(block=True, disable_timing=True)
         self._take: Callable[[NDArray[np.uint8]], None] | None = None
         self._num_statuses = 0
         self.arriving: Arriving | None = None

@@ -13,6 +13,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.device.compiled_kernels import read_compiled
 from gompfs.gpu.device.kernel_sources import compile_options, read_source
 from gompfs.log import Logger
@@ -28,6 +29,20 @@ def pinned_array(size: int) -> NDArray[np.uint8]:
     unit = 1 << max(size.bit_length() - 3, 9)
     capacity = max(-(-size // unit), 1) * unit
     return np.frombuffer(cupy.cuda.alloc_pinned_memory(capacity), np.uint8, size)
+
+
+def clear(array: cupy.ndarray) -> None:
+    """Queues zeros for an array on the current stream. CuPy's `fill` would have to compile a kernel first."""
+    array.data.memset_async(0, array.nbytes, cupy.cuda.get_current_stream())
+
+
+def check_process(process: int) -> None:
+    """Raises EngineUnavailableError in a process that was forked from the one with this number, which started CUDA."""
+    if os.getpid() != process:
+        raise EngineUnavailableError(
+            "the gpu engine cannot be used in a forked process, as CUDA does not work there: start processes by "
+            "spawn, or open the archive with engine='cpu'"
+        )
 
 
 class CpusNearDevices:

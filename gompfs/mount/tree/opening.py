@@ -28,6 +28,7 @@ def open_content(paths: Sequence[str], options: MountOptions) -> Content:
         raise OptionError("follow and offset work only with a local archive")
     sizes = (os.path.getsize(path) for path in paths if not is_url(path))
     engine = select_engine(options.engine, gpu=options.gpu_options(sum(sizes)))
+    engine.prepare(None if is_url(paths[0]) else paths[0])
 
     def open_archive(path: str) -> Archive:
         archive = Archive(

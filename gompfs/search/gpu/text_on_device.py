@@ -40,7 +40,7 @@ class TextBatch(NamedTuple):
 
 def texts_on_devices(archive: Archive, devices: Sequence[TextDevice]) -> list[TextOnDevice]:
     """Returns the text of an archive on some devices. The batches of the stream go to the devices in turn."""
-    source = ArchiveSource(archive, archive.engine.num_threads)
+    source = ArchiveSource(archive.stored, archive.engine.num_threads)
     ends = np.cumsum(source.uncompressed_sizes, dtype=np.int64)
     batch_bytes = min(_BATCH_BYTES, *(device.memory // _BATCHES_IN_MEMORY for device in devices))
     if len(devices) > 1 and ends.size:

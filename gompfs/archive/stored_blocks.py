@@ -82,7 +82,7 @@ class StoredBlocks:
             self.announcements.blocks(segment, numbers)
         of_stream = [segment.first_block + number for number in numbers]
         sizes = _sizes(segment.blocks, numbers)
-        if not self._engine.decodes_on_cpu(sum(sizes)):
+        if not self._engine.decodes_on_cpu(len(numbers) * self.block_size):
             contents, statuses = self._decode_on_device(of_stream, sizes, verify=verify)
             return [Block(*each) for each in zip(contents, map(BlockStatus, statuses), strict=True)]
         symbols, of_heads = self.heads.open(of_stream) if segment.parts.need_symbols else (None, bytes(len(numbers)))
@@ -122,12 +122,9 @@ class StoredBlocks:
 
     def decode_for_reader(self, numbers: Sequence[int]) -> tuple[list[memoryview], bytes]:
         """Like `decode_stream`, as BlockReader.decode_with needs it: returns the contents and the statuses."""
-        sizes = [
-            size
-            for segment, of_segment in self._parts_of_segments(numbers)
-            for size in _sizes(segment.blocks, of_segment)
-        ]
-        if self.announcements is None and not self._engine.decodes_on_cpu(sum(sizes)):
+        if self.announcements is None and not self._engine.decodes_on_cpu(len(numbers) * self.block_size):
+            segments = self._parts_of_segments(numbers)
+            sizes = [size for segment, of_segment in segments for size in _sizes(segment.blocks, of_segment)]
             contents, statuses = self._decode_on_device(numbers, sizes)
             return contents, bytes(statuses)
         blocks = self.decode_stream(numbers)

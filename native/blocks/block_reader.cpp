@@ -252,11 +252,17 @@ std::uint64_t BlockReader::load(const std::vector<std::uint64_t>& numbers, unsig
     if (!decoder_) {
         return 0;
     }
-    Claims claims(cache);
-    for (const std::uint64_t number : numbers) {
-        claims.claim(number);
+    {
+        Claims claims(cache);
+        for (const std::uint64_t number : numbers) {
+            claims.claim(number);
+        }
+        // A decoder is for large batches: few blocks that are left are those of the source.
+        if (!source || 2 * claims.numbers().size() >= numbers.size()) {
+            return claims.numbers().empty() ? 0 : decode_claimed(claims).size();
+        }
     }
-    return claims.numbers().empty() ? 0 : decode_claimed(claims).size();
+    return load_from(*source, numbers, num_threads);
 }
 
 std::uint64_t BlockReader::load_from(BlockSource& source, const std::vector<std::uint64_t>& numbers,

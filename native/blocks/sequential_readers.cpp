@@ -2,10 +2,10 @@
 //
 // The amount decoded ahead starts with 4 blocks and doubles with each read that goes on, up to
 // max_ahead and to a reader's share of half the cache. Readers that did not read lately have no
-// share: they have ended, or were never there, since requests that arrive out of order look like
-// several readers. New blocks are requested only when at least
-// half of that amount is missing, so that they are decoded in large batches. A reader that turns
-// around starts again with 0 blocks ahead.
+// share, and neither do those that did not go on: they have ended, or were never there, since
+// requests that arrive out of order look like several readers. New blocks are requested only when
+// at least half of that amount is missing, so that they are decoded in large batches. A reader that
+// turns around starts again with 0 blocks ahead.
 #include "blocks/sequential_readers.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kMaxReaders = 16;
 constexpr std::uint64_t kFirstAhead = 4;
 constexpr std::size_t kMaxSkipped = 8;
-constexpr std::uint64_t kLately = 64;  // reads
+constexpr std::uint64_t kLately = 64;   // reads
+constexpr std::uint64_t kFewSteps = 4;  // of readers that may not be there
 
 // Whether a reader that read `last` continues with `next`. A block that was read in part may be
 // read again.
@@ -38,6 +39,7 @@ std::int64_t SequentialReaders::note(const BlockRange& range, std::uint64_t max_
     const std::uint64_t most = std::min(max_ahead, share());
     if (reader.backwards ? range.first < reader.last.first : range.end > reader.last.end) {
         reader.ahead = std::max(2 * reader.ahead, kFirstAhead);
+        ++reader.num_steps;
     }
     reader.ahead = std::min(reader.ahead, most);
     if (reader.has_skipped(range)) {
@@ -57,7 +59,9 @@ std::int64_t SequentialReaders::note(const BlockRange& range, std::uint64_t max_
 
 // Returns how many blocks of the cache one more reader may have, beside those that read lately.
 std::uint64_t SequentialReaders::share() const {
-    const auto is_active = [&](const Reader& reader) { return reader.time + kLately >= time_; };
+    const auto is_active = [&](const Reader& reader) {
+        return reader.time + kLately >= time_ && reader.num_steps >= kFewSteps;
+    };
     const auto num_others = std::count_if(readers_.begin(), readers_.end(), is_active);
     return capacity_ / (2 * (static_cast<std::uint64_t>(num_others) + 1));
 }
@@ -78,9 +82,9 @@ SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
     if (auto found = take_if(
             [&](const Reader& reader) { return goes_on(reader.last, range, !reader.backwards); })) {
         const bool backwards = !found->backwards;
-        return {found->last, 0, backwards, 0, backwards ? range.first : range.end, {}};
+        return {found->last, 0, 0, backwards, 0, backwards ? range.first : range.end, {}};
     }
-    return {range, 0, false, 0, range.end, {}};
+    return {range, 0, 0, false, 0, range.end, {}};
 }
 
 template <typename Predicate>

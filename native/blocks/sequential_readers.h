@@ -40,7 +40,8 @@ class SequentialReaders {
     // the end of the requested range, or its first block for a backward reader.
     struct Reader {
         BlockRange last;
-        std::uint64_t time;  // of its last read, see time_
+        std::uint64_t time;       // of its last read, see time_
+        std::uint64_t num_steps;  // how often it went on
         bool backwards;
         std::uint64_t ahead;
         std::uint64_t requested;

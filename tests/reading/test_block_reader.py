@@ -343,12 +343,15 @@ def test_readers_share_the_cache() -> None:
     assert ahead == [160 // (2 * 8)] * 8
 
 
-def test_readers_that_have_ended_have_no_share() -> None:
+@pytest.mark.parametrize("num_steps", [1, 4, 5])
+def test_readers_that_have_ended_have_no_share(num_steps: int) -> None:
+    """Those that have read fewer than five times are not taken for readers at all."""
     reader = BlockReader(100_000, BLOCK_SIZE, 160)
-    for start in range(10_000, 80_000, 10_000):
-        note(reader, start)
+    for step in range(num_steps):
+        for start in range(10_000, 80_000, 10_000):
+            note(reader, start + step)
     ahead = [note(reader, step) for step in range(100)]
-    assert max(ahead[:50]) == 160 // (2 * 8)
+    assert max(ahead[:50]) == (160 // (2 * 8) if num_steps == 5 else 64)
     assert ahead[-1] == 64, "all that it may have"
 
 

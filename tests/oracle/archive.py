@@ -36,7 +36,7 @@ _MAX_ENTRIES = 200_000
 _MAX_PATHS_SIZE = 32 << 20
 _MAX_COLUMNS = 32 << 20  # bytes
 _FREE_SIZE, _MAX_UNPACKING = 1 << 20, 256
-_DICTIONARY_KIND = 3  # of parts
+_DICTIONARY_KIND, _TEXT_KINDS = 3, frozenset((1, 2))  # of parts
 _WITH_DICTIONARY = (Codec.STORED, Codec.GOMPRESSO_BIT_DICTIONARY)  # codecs of the blocks of such parts
 _HEAD = 8192  # the first bytes, which decide whether a file is binary
 
@@ -286,12 +286,15 @@ def _read_parts(tables: IndexTables, content: bytes, block_size: int, reading: R
     """Reads the blocks of the stream."""
     start = 0
     heads = []
+    parts: list[tuple[int, int, bool]] = []  # for each part: its start, its segment, whether its files have no words
     words = _section_places(tables, "words", block_size)
     for number, _, offset, packed, _, kinds, part_sizes, heads_offset, head_sizes in tables.segment:
         first_blocks = [len(reading.blocks)]
         of_heads = struct.unpack(f"<{len(head_sizes) // 4}I", head_sizes)
         sizes = iter(struct.unpack(f"<{len(packed) // 4}I", packed))
-        for part_size in struct.unpack(f"<{len(part_sizes) // 8}Q", part_sizes):
+        has_grammars = number in words or not _TEXT_KINDS.isdisjoint(kinds)
+        for part, part_size in enumerate(struct.unpack(f"<{len(part_sizes) // 8}Q", part_sizes)):
+            parts.append((start, number, has_grammars and _TEXT_KINDS.isdisjoint(kinds[part : part + 1])))
             for begin in range(0, part_size, block_size):
                 compressed = next(sizes, None)
                 if compressed is None:
@@ -309,6 +312,11 @@ def _read_parts(tables: IndexTables, content: bytes, block_size: int, reading: R
         dictionary = _section_places(tables, "dictionary", block_size).get(0, ([], (), ()))[:2]
         reading._heads = PartHeads(heads, dictionary, lambda offset, size: content[offset : offset + size], 1 << 24)
     reading._starts = [block[0] for block in reading.blocks]
+    for ino, extents in reading.extents.items():
+        found = [parts[max(bisect_right(parts, (offset, 1 << 64)) - 1, 0)] for _, offset, _ in extents if parts]
+        is_composed = len({segment for _, segment, _ in found}) > 1
+        if not is_composed and any(is_left_out for *_, is_left_out in found):
+            reading.binary.add(ino)
 
 
 def _section_places(

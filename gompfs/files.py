@@ -217,7 +217,7 @@ class ArchiveFiles:
 
         `files` are those of `read_many`. They are cut into runs of about equal size, in their order, and a thread for
         each device reads a run into an array there. Returns one result for each device; together they have all items in
-        order. A block with bytes of files in two runs is decoded on both devices.
+        order. A block that holds bytes of two runs is decoded on both devices.
 
         Raises the errors of `read_many`.
         """

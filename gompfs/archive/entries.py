@@ -95,7 +95,7 @@ class Entries(ABC):
         return self.walk_from(b"/".join(names_in(path)), self.resolve(path))
 
     def walk_from(self, path: bytes, inode: Inode) -> Iterator[tuple[bytes, Inode]]:
-        """Like `walk`, but from the entry `inode` at `path`. Only one path is in memory, at any depth."""
+        """Like `walk`, but from the entry `inode` at `path`. It keeps only one path in memory, at any depth."""
         visited = VisitedDirectories(self.path)
         directory = path
         levels: list[tuple[int, Iterator[DirectoryEntry]]] = []  # size of a directory's path, its remaining entries

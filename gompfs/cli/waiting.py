@@ -1,4 +1,4 @@
-"""For how long a statistic is being computed, on a line of the terminal that is erased before anything is printed."""
+"""Shows how long a statistic has been computed, on a line of the terminal that is erased before the output."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ERASE = "\r\x1b[K"
 
 
 class Waiting:
-    """Shows the time on stderr while its body runs, if that is a terminal, until the output begins.
+    """A context that shows the time on stderr while its body runs, until the output begins, if stderr is a terminal.
 
-    As a statistic is computed by one call, nothing is known of how far it is.
+    It cannot show progress, because one call computes the whole statistic.
     """
 
     def __init__(self, label: str) -> None:

@@ -67,7 +67,7 @@ class Engine(Protocol):
     def decodes_on_cpu(self, num_bytes: int) -> bool:
         """Returns whether the CPU would decode a batch with `num_bytes` of output.
 
-        If so, C++ threads that do not hold the GIL may decode such a batch themselves. They add it to
+        If so, C++ threads that do not hold the GIL may decode such a batch themselves. They count that work in
         `decode_work["cpu"]`.
         """
 

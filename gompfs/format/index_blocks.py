@@ -53,10 +53,10 @@ def _blocks(columns: Buffer, ranges: Iterable[tuple[int, int]], codec: Codec) ->
 
 
 def least_stored_size(columns: Buffer, *, is_changes: bool = False) -> int:
-    """Returns how many bytes the blocks of an index with these columns must have.
+    """Returns how many bytes the blocks of an index with these columns must have at least.
 
-    A small file could else describe any number of very regular rows. Raises CorruptIndexError if the bytes are no
-    columns.
+    Without such a minimum, a small file could describe any number of very regular rows. Raises CorruptIndexError if the
+    bytes are not columns.
     """
     try:
         size = unpacked_size(columns, is_changes) - (0 if is_changes else _FREE_SIZE)

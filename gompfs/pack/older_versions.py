@@ -1,11 +1,11 @@
 """Composes new files of what older versions of them in the archive have, and of new bytes.
 
 The older version of a file is the archive's file of the same path. If there is none, it is a file whose path differs in
-its numbers only: `django-4.2.2/setup.py` is a version of `django-4.2.1/setup.py`. Of several ones, it is that of the
-highest numbers which are not higher than those of the new file.
+its numbers only: `django-4.2.2/setup.py` is a version of `django-4.2.1/setup.py`. Of several such files, it is the one
+with the highest numbers that are not higher than those of the new file.
 
-A composed file has extents in several segments: statistics read its content, instead of the words of parts
-(docs/format.md). So runs of bytes may be cut anywhere.
+A composed file has extents in several segments. Statistics count such a file from its content, not from the words of
+parts (docs/format.md), so the runs of bytes that it shares may begin and end inside words.
 """
 
 from __future__ import annotations

@@ -68,8 +68,9 @@ class SearchInMount:
 def search_in_mount(mountpoint: str, query: SearchQuery, roots: Sequence[tuple[bytes, int]]) -> SearchInMount | None:
     """Begins a search at and below `roots`: paths to print, and inode numbers in the mount.
 
-    Returns None if the daemon cannot be asked: with stats=off, if the user may not read statistics of all files, if
-    several archives are mounted together, if it is busy, of another release, or in another network namespace.
+    Returns None if the daemon cannot be asked: if the mount has stats=off or shows several archives together, if the
+    user may not read statistics of all files, or if the daemon is busy, of another release, or in another network
+    namespace.
     """
     address = _address_of(mountpoint)
     if address is None:

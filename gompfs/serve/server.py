@@ -31,7 +31,7 @@ class Server(ThreadingHTTPServer):
     request_queue_size = MAX_CONNECTIONS
 
     def __init__(self, host: str, port: int, tree: PublicTree) -> None:
-        """Listen at an address. Port 0 stands for one that is free. Raises OSError."""
+        """Listen at an address. Port 0 means any free port. Raises OSError."""
         self.tree = tree
         self._changed = threading.Condition()
         self._idle_since: dict[socket.socket, float | None] = {}  # of all connections; None while one is answered

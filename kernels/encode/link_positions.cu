@@ -101,7 +101,8 @@ __device__ inline u32 lanes_with(u32 slot, bool has_lost) {
     return same;
 }
 
-// Finds the lanes with the same slot, for each group. `first` is the first position of the groups.
+// Finds, for each group, the lanes whose slot is that of this lane. `first` is the first position
+// of the groups.
 __device__ inline void compare_slots(const u32 (&slots)[kGroups], u32 first, u32* claims,
                                      u32 (&same)[kGroups]) {
     bool has_lost[kGroups];

@@ -72,7 +72,7 @@ GOMPFS_FUNCTION int log2_of_mantissa(unsigned fraction) {
     return logarithm;
 }
 
-// The nine highest bits of a positive number, without the first one.
+// The eight bits after the highest 1 bit of a positive number, with zeros in place of missing ones.
 GOMPFS_FUNCTION unsigned fraction_of(unsigned number) {
     const int octave = bits_of(number) - 1;
     return (octave >= 8 ? number >> (octave - 8) : number << (8 - octave)) & 255;

@@ -74,8 +74,9 @@ class BlockSource {
         const std::function<ReadFailure(std::size_t index, Bytes content)>& done) const;
 
     // Calls take(block, uncompressed_size, is_last) for each block from `first` on, as it is
-    // stored, until it returns false. Returns whether all are there, and it never did. A block is
-    // shorter if the file ends early. Throws std::system_error if the file cannot be read.
+    // stored, until `take` returns false. Returns true if all blocks exist and `take` returned true
+    // for each. A block is shorter if the file ends early. Throws std::system_error if the file
+    // cannot be read.
     bool for_each_stored(std::uint64_t first, std::uint64_t end,
                          const std::function<bool(Bytes block, std::uint32_t uncompressed_size,
                                                   bool is_last)>& take) const;

@@ -148,8 +148,8 @@ Segment DictionaryChoice::best_window(std::size_t begin, std::size_t end) {
     return best;
 }
 
-// Takes the strings of a window, so that they no longer count. Returns their bytes, without strings
-// at both ends that occur once.
+// Takes the strings of a window, so that they no longer count. Returns their bytes, without those
+// strings at both ends that add nothing to the score.
 Segment DictionaryChoice::take(Segment window) {
     std::size_t begin = window.begin, end = window.begin + window.size;
     while (begin < end && at(begin).value() == 0) {

@@ -24,8 +24,8 @@ class BufferPool {
     static constexpr std::size_t kUnit = std::size_t{1} << 16;
     static constexpr std::size_t kMaxFree = std::size_t{64} << 20;
 
-    // Returns at least `size` bytes of undefined content, which may outlive the pool. Throws
-    // std::bad_alloc.
+    // Returns at least `size` bytes of memory with undefined content. The memory may outlive the
+    // pool. Throws std::bad_alloc.
     std::shared_ptr<std::uint8_t> allocate(std::size_t size) {
         Buffer buffer = take(size);
         std::uint8_t* const data = buffer.data.get();

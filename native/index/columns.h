@@ -7,7 +7,7 @@
 //
 // Columns from an archive are untrusted input. The constructors check the structure of a column, so
 // that taking a value from it cannot fail, except for values that are too large. Every row takes at
-// least one byte of a column, which bounds the rows by the bytes of the columns.
+// least one byte of a column, so there are at most as many rows as bytes.
 #pragma once
 
 #include <array>
@@ -91,7 +91,7 @@ class ColumnCutter {
     std::uint64_t next_num_rows() { return next_number(); }
     // Returns the bytes of the next column. Throws std::invalid_argument.
     Bytes next_column();
-    // Throws std::invalid_argument if bytes follow.
+    // Throws std::invalid_argument if bytes are left.
     void finish() const;
 
   private:

@@ -37,9 +37,9 @@ class Postings {
     std::mutex mutex_;
 };
 
-// Counts the n-grams of all files that are not left out, by file or, unless per_file is set,
-// together as file 0. Memory for each part being processed: 64 bytes per n-gram of its rules, and
-// at most 128 MiB for postings. Throws what Spill throws.
+// Counts the n-grams of all files that are not left out: by file if per_file is set, otherwise
+// together as file 0. Each part being processed takes 64 bytes of memory per n-gram of its rules,
+// and at most 128 MiB for postings. Throws what Spill throws.
 void gather_postings(const Corpus& corpus, bool per_file, const Traversal& traversal,
                      Postings& postings);
 

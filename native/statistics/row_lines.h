@@ -12,8 +12,9 @@
 
 namespace gompfs {
 
-// Rows (first, second, count), sorted by first and second. The first number is the key, unless keys
-// are given: then `low` and `high` have their halves, beginning with that of the first row.
+// Rows (first, second, count), sorted by first and second. Without `low`, the first number is the
+// key. Otherwise `low` and `high` have the halves of the keys, by first number, beginning with the
+// first number of the first row.
 struct Rows {
     std::span<const std::uint64_t> pairs;  // first << second_bits | second
     std::span<const std::uint64_t> counts;

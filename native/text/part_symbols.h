@@ -12,8 +12,9 @@
 
 namespace gompfs {
 
-// The root and the rules of a part after rules that the format does not allow were dissolved.
-// Symbols are those of PartGrammar; the splitter is kSplitter. Rule 0 is the root.
+// The root and the rules of a part, without the rules that the format does not allow: these are
+// dissolved, that is, replaced by their symbols wherever they occur. Symbols are those of
+// PartGrammar; the splitter is kSplitter. Rule 0 is the root.
 struct PartRules {
     std::vector<Symbol> symbols;        // of all rules, the last rule first
     std::vector<std::size_t> ends;      // in symbols, by rule, and 0 after the last

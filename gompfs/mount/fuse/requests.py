@@ -144,7 +144,7 @@ class _Handlers:
     # Contents
 
     def open(self, node: int) -> OpenFile:
-        """Opens a file. Returns whether `release` must be called for it, and its backing file."""
+        """Opens a file. Returns whether `release` must be called for the file, and the file's backing file."""
         if self._passthrough is None:
             raise _error(errno.ENOSYS)
         return self._passthrough.open(self._operations(node).archive_inode(node))

@@ -1,7 +1,7 @@
 """The order of a walk: directories that differ in their numbers only, as versions do, are walked side by side.
 
-`django-4.2.1` and `django-4.2.10` are versions of each other. All of their files are packed in an order in which equal
-names follow each other, because the encoders find what files share if these are near each other.
+`django-4.2.1` and `django-4.2.10` are versions of each other. Files of the same name in both are packed one after the
+other, because encoders find the bytes that two files share only if the files are near each other.
 """
 
 from __future__ import annotations

@@ -240,10 +240,10 @@ class DeviceCounter:
             return traversal.counts()
 
     def _choose_for_counts(self, forest: DeviceForest) -> TopDown | BottomUp:
-        """Returns the requested direction. Otherwise it is top-down, in which a number passes along each edge.
+        """Returns the requested direction, or top-down if none was requested.
 
-        Bottom-up, a table of at least one entry does, so it is never less work. Raises MemoryError if device memory is
-        too small for it.
+        Top-down, one number passes along each edge; bottom-up, a table of at least one entry does, which is never less
+        work. Raises MemoryError if bottom-up needs more device memory than there is.
         """
         if self._direction is not Direction.BOTTOM_UP:
             return self.top_down(forest)

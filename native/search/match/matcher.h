@@ -97,9 +97,9 @@ class MatchSession {
     // line. It need not be the first match of that line.
     std::optional<Match> find_in_lines(std::string_view text, std::size_t from);
 
-    // Replaces the matches in the lines that the first `size` bytes of a text are. The matches must
-    // be those that find_matches has found in it. The matcher must have a replacement. Of a text
-    // that gets longer than `wanted_size`, the rest may be missing.
+    // Replaces the matches in the first `size` bytes of a text, which are whole lines. The matches
+    // must be those that find_matches has found there. The matcher must have a replacement. If
+    // the new text gets longer than `wanted_size`, its end may be missing.
     void replace(std::string_view text, std::size_t size, std::span<const Match> matches,
                  std::size_t wanted_size, ReplacedText& replaced);
 

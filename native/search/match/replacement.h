@@ -17,8 +17,8 @@ struct ReplacedText {
     CountedString text;
     CountedVector<Match> matches;  // the replacements
 
-    // Clears it, for lines of so many bytes. If their text gets longer than `wanted_size`, the rest
-    // of it is not needed.
+    // Clears it, for lines of `line_size` bytes. If the new text gets longer than `wanted_size`,
+    // its end is not needed.
     void begin(std::size_t line_size, std::size_t wanted_size);
     bool is_complete() const { return text.size() > wanted_size_; }
     // Throws SearchError if the text gets much longer than the lines.

@@ -36,8 +36,9 @@ struct ByteMoves {
     NfaState first = 0, last = 0;
 };
 
-// How characters outside of ASCII are taken: `loose` takes any bytes from 0x80 on that may be one,
-// which needs few states; `exact` takes valid UTF-8 where every character matches.
+// How the automaton matches characters outside of ASCII. `loose` takes any bytes from 0x80 on that
+// may be a character, which needs few states. `exact` takes only valid UTF-8, where the pattern
+// allows every such character; elsewhere it is like `loose`.
 enum class Utf8Moves : std::uint8_t { loose, exact };
 
 // Returns none if there would be too many states.

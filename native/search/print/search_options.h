@@ -31,7 +31,7 @@ struct SearchOptions {
     std::optional<std::uint64_t> max_count;
     std::size_t context = 0;
     std::optional<std::size_t> before_context, after_context;  // in place of `context`
-    // Of those that say what is printed, one is set at most.
+    // Each of these six chooses what is printed. At most one of them is set.
     bool count = false, count_matches = false, files_with_matches = false;
     bool files_without_match = false, json = false, files = false;
     bool quiet = false;

@@ -50,7 +50,7 @@ class TextSink : public LineSink {
 
     std::string path_;
     bool has_lines_ = false;  // of the file
-    // What is printed now: a line of context; a line that was found alone.
+    // Of what is printed now: whether it is a line of context, and whether it is a single line.
     bool is_context_ = false, is_one_line_ = true;
 };
 

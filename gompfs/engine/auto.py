@@ -167,10 +167,14 @@ class AutoEngine:
             threading.Event().wait(_SECONDS_IDLE)
         if self._is_started:
             return
-        command = ["nice", sys.executable, "-P", "-m", "gompfs.archive.measure_engines", path]
-        measuring = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        command = [sys.executable, "-P", "-m", "gompfs.archive.measure_engines", path]
+        try:
+            measuring = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        except OSError as error:  # there is no memory, or too many processes
+            log.info("auto: the engines cannot be measured: %s", error)
+            return
         atexit.register(measuring.kill)
         measuring.wait()
         atexit.unregister(measuring.kill)

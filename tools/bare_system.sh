@@ -14,6 +14,7 @@ make_bare_system() {
     local suite=$1 cache=$2 root=$3 device name major minor
     mkdir -p "$cache"
     [[ -d $cache/base-$suite ]] || debootstrap --variant=minbase "$suite" "$cache/base-$suite"
+    if mountpoint -q "$root"; then umount --recursive --lazy "$root"; fi # of a call before
     rm -rf --one-file-system "$root"
     cp -a "$cache/base-$suite" "$root"
 

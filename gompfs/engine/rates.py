@@ -26,15 +26,15 @@ class Rates:
         self._lock = threading.Lock()
         self._seconds_per_byte = {name: deque[float](maxlen=_NUM_KEPT) for name in ("cpu", "gpu")}
         self._num_noted = 0
-        self._num_warm_up = 1  # the first batch of a GPU loads kernels and allocates memory
+        self._is_warm = False  # the first batch of a GPU loads kernels and allocates memory, so it does not count
 
     def note(self, name: str, num_bytes: int, seconds: float) -> None:
         """Notes a batch that was decoded."""
         if num_bytes <= 0:
             return
         with self._lock:
-            if name == "gpu" and self._num_warm_up:
-                self._num_warm_up -= 1
+            if name == "gpu" and not self._is_warm:
+                self._is_warm = True
                 return
             self._seconds_per_byte[name].append(seconds / num_bytes)
             self._num_noted += 1
@@ -43,8 +43,9 @@ class Rates:
     def prefers_gpu(self) -> bool:
         """Whether the next batch should go to the GPU: it is faster, or was not tried often enough."""
         with self._lock:
-            is_slower = self._gain() < 1
-            return is_slower == (self._num_noted % _TRIED_AGAIN == _TRIED_AGAIN - 1)
+            is_faster = self._gain() >= 1
+            is_turn_of_the_other = self._num_noted % _TRIED_AGAIN == _TRIED_AGAIN - 1
+            return is_faster != is_turn_of_the_other
 
     def _gain(self) -> float:
         """Returns how many times as fast as the CPU the GPU is: infinity before it was tried."""

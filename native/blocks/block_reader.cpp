@@ -257,7 +257,8 @@ std::uint64_t BlockReader::load(const std::vector<std::uint64_t>& numbers, unsig
         for (const std::uint64_t number : numbers) {
             claims.claim(number);
         }
-        // A decoder is for large batches: few blocks that are left are those of the source.
+        // A device decodes large batches. If most blocks are cached or claimed already, the source
+        // decodes the few that are left.
         if (!source || 2 * claims.numbers().size() >= numbers.size()) {
             return claims.numbers().empty() ? 0 : decode_claimed(claims).size();
         }

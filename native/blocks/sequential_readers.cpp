@@ -20,7 +20,7 @@ constexpr std::size_t kMaxReaders = 16;
 constexpr std::uint64_t kFirstAhead = 4;
 constexpr std::size_t kMaxSkipped = 8;
 constexpr std::uint64_t kLately = 64;   // reads
-constexpr std::uint64_t kFewSteps = 4;  // of readers that may not be there
+constexpr std::uint64_t kFewSteps = 4;  // a reader that went on less often has no share
 
 // Whether a reader that read `last` continues with `next`. A block that was read in part may be
 // read again.

@@ -180,8 +180,10 @@ def test_a_damaged_file_of_speeds(content: bytes | None, tmp_path: Path) -> None
 def test_old_speeds_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = KnownRates(1, tmp_path / "engines.json")
     known.keep(1e9, 2e9)
-    for days, expected in ((29, 2), (31, None), (-1, None)):
-        now = time.time() + 86400 * days
+    kept = known._read()[known._key][2]
+    month = 30 * 86400
+    for seconds, expected in ((month - 1, 2), (month, None), (month + 1, None), (0, 2), (-1, None)):
+        now = kept + seconds
         with monkeypatch.context() as patch:
             patch.setattr(time, "time", lambda now=now: now)
             assert known.gain_of_gpu() == expected
